@@ -1,0 +1,2 @@
+//! The command `inbetween`.
+fn main() {}
