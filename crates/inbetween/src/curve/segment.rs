@@ -1,0 +1,144 @@
+//! One span of one component: value and derivative of the kinds that need arithmetic.
+//!
+//! A Hermite span has values `p0`, `p1` and slopes `m0`, `m1` per second over `h` seconds.
+//! A Bezier span has its two inner points as offsets in time and value from its own key, and
+//! its time has to be solved for the curve parameter. Handles whose time lengths together pass
+//! the gap are scaled by gap/sum in time and value, so that time never runs backward.
+
+/// Value of the Hermite span at `s` seconds after its first key.
+///
+/// Written about the first key (see CURVES: c2, c3), so the value at `s = 0` is `p0` exactly.
+pub fn hermite(p0: f64, m0: f64, p1: f64, m1: f64, h: f64, s: f64) -> f64 {
+    let d = (p1 - p0) / h;
+    let c2 = (3.0 * d - 2.0 * m0 - m1) / h;
+    let c3 = (m0 + m1 - 2.0 * d) / (h * h);
+    p0 + s * (m0 + s * (c2 + s * c3))
+}
+
+/// Slope per second of the Hermite span at `s` seconds after its first key.
+pub fn hermite_slope(p0: f64, m0: f64, p1: f64, m1: f64, h: f64, s: f64) -> f64 {
+    let d = (p1 - p0) / h;
+    let c2 = (3.0 * d - 2.0 * m0 - m1) / h;
+    let c3 = (m0 + m1 - 2.0 * d) / (h * h);
+    m0 + s * (2.0 * c2 + s * 3.0 * c3)
+}
+
+/// The two inner points of a Bezier span: offsets from the key each belongs to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Handles {
+    /// Seconds after the first key, not negative.
+    pub leave_dt: f64,
+    /// Value above the first key.
+    pub leave: f64,
+    /// Seconds before the second key, not negative.
+    pub arrive_dt: f64,
+    /// Value above the second key.
+    pub arrive: f64,
+}
+
+impl Handles {
+    /// The handles as they are used: scaled so that their time lengths fit into the gap `h`.
+    fn fitted(self, h: f64) -> Self {
+        let sum = self.leave_dt + self.arrive_dt;
+        if sum <= h {
+            return self;
+        }
+        let k = h / sum;
+        Self {
+            leave_dt: self.leave_dt * k,
+            leave: self.leave * k,
+            arrive_dt: self.arrive_dt * k,
+            arrive: self.arrive * k,
+        }
+    }
+}
+
+fn bezier_at(a: f64, b: f64, c: f64, d: f64, u: f64) -> f64 {
+    let v = 1.0 - u;
+    v * v * v * a + 3.0 * v * v * u * b + 3.0 * v * u * u * c + u * u * u * d
+}
+
+fn bezier_slope_at(a: f64, b: f64, c: f64, d: f64, u: f64) -> f64 {
+    let v = 1.0 - u;
+    3.0 * (v * v * (b - a) + 2.0 * v * u * (c - b) + u * u * (d - c))
+}
+
+/// The curve parameter 0..1 at which the span's time is `s` (0..`h`): Newton kept inside a
+/// bracket, so it always converges; time is monotone in the parameter.
+fn solve_parameter(x1: f64, x2: f64, h: f64, s: f64) -> f64 {
+    if s <= 0.0 {
+        return 0.0;
+    }
+    if s >= h {
+        return 1.0;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    let mut u = s / h;
+    for _ in 0..80 {
+        let f = bezier_at(0.0, x1, x2, h, u) - s;
+        if f == 0.0 {
+            break;
+        }
+        if f < 0.0 {
+            low = u;
+        } else {
+            high = u;
+        }
+        let slope = bezier_slope_at(0.0, x1, x2, h, u);
+        let newton = u - f / slope;
+        let next = if slope > 0.0 && newton > low && newton < high { newton } else { 0.5 * (low + high) };
+        if (next - u).abs() <= 1e-16 {
+            break;
+        }
+        u = next;
+    }
+    u
+}
+
+/// Value of the Bezier span at `s` seconds after its first key.
+pub fn bezier(p0: f64, p1: f64, handles: Handles, h: f64, s: f64) -> f64 {
+    let k = handles.fitted(h);
+    let u = solve_parameter(k.leave_dt, h - k.arrive_dt, h, s);
+    bezier_at(p0, p0 + k.leave, p1 + k.arrive, p1, u)
+}
+
+/// Slope per second of the Bezier span at `s` seconds after its first key; where the curve
+/// stands upright (a handle without time), the slope of the chord instead of an infinity.
+pub fn bezier_slope(p0: f64, p1: f64, handles: Handles, h: f64, s: f64) -> f64 {
+    let k = handles.fitted(h);
+    let (x1, x2) = (k.leave_dt, h - k.arrive_dt);
+    let u = solve_parameter(x1, x2, h, s);
+    let dx = bezier_slope_at(0.0, x1, x2, h, u);
+    if dx <= 1e-12 * h {
+        return (p1 - p0) / h;
+    }
+    bezier_slope_at(p0, p0 + k.leave, p1 + k.arrive, p1, u) / dx
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_at_thirds_are_the_hermite_span() {
+        let handles = Handles { leave_dt: 1.0, leave: 2.0, arrive_dt: 1.0, arrive: 1.5 };
+        for i in 0..=30 {
+            let s = 0.1 * f64::from(i);
+            let b = bezier(1.0, 4.0, handles, 3.0, s);
+            let h = hermite(1.0, 2.0, 4.0, -1.5, 3.0, s);
+            assert!((b - h).abs() < 1e-14, "{s}: {b} {h}");
+        }
+    }
+
+    #[test]
+    fn slopes_are_those_of_the_values() {
+        let handles = Handles { leave_dt: 0.9, leave: 3.0, arrive_dt: 0.3, arrive: -1.0 };
+        for i in 1..20 {
+            let s = 0.1 * f64::from(i);
+            let e = 1e-6;
+            let slope =
+                (bezier(0.0, 1.0, handles, 2.0, s + e) - bezier(0.0, 1.0, handles, 2.0, s - e)) / (2.0 * e);
+            assert!((slope - bezier_slope(0.0, 1.0, handles, 2.0, s)).abs() < 1e-6);
+        }
+    }
+}
