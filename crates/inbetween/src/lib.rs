@@ -26,6 +26,8 @@ pub mod clip;
 pub mod curve;
 pub mod math;
 pub mod pose;
+pub mod reduce;
+pub mod sample;
 pub mod skeleton;
 pub mod time;
 pub mod track;
