@@ -1,0 +1,38 @@
+//! The commands, one file each, and the list of them.
+//!
+//! To add one: write `commands/<name>.rs` with a `#[derive(clap::Args)] pub struct <Name>` and
+//! `impl <Name> { pub fn run(self) -> Outcome }`, then its `mod` and one line in the list below.
+//! The first paragraph of the struct's documentation is what `--help` says.
+
+mod completions;
+mod info;
+
+use crate::output::Outcome;
+
+/// Declares the subcommands and how each is run, from one list.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $module:ident: $name:ident,)*) => {
+        /// What to do.
+        #[derive(clap::Subcommand)]
+        pub enum Command {
+            $($(#[$attribute])* $name($module::$name),)*
+        }
+
+        impl Command {
+            /// Does it.
+            ///
+            /// # Errors
+            /// As the command says.
+            pub fn run(self) -> Outcome {
+                match self {
+                    $(Self::$name(command) => command.run(),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    info: Info,
+    completions: Completions,
+}

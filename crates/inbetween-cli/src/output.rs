@@ -1,0 +1,154 @@
+//! What a command gives back: text on standard output, files, and the ways it can fail.
+//!
+//! A file is written beside its final place and then renamed, so that a stop halfway leaves
+//! nothing half-written; an input is never overwritten. A reader that closes the pipe early
+//! (`| head`) ends the command quietly.
+
+use std::fmt;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use inbetween_formats::{FormatError, Note, Severity};
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// A check did not hold.
+    Check(String),
+    /// The call or an input was wrong.
+    Wrong(String),
+    /// The bound could not be met.
+    Bound(String),
+    /// Nobody reads the output any more.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// The exit code it stands for.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::ClosedPipe => 0,
+            Self::Check(_) => 1,
+            Self::Wrong(_) => 2,
+            Self::Bound(_) => 3,
+        }
+    }
+
+    /// A wrong call or input, with what to do about it.
+    pub fn wrong(text: impl Into<String>) -> Self {
+        Self::Wrong(text.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Check(text) | Self::Wrong(text) | Self::Bound(text) => f.write_str(text),
+            Self::ClosedPipe => f.write_str("the output was closed"),
+        }
+    }
+}
+
+impl From<FormatError> for Failure {
+    fn from(error: FormatError) -> Self {
+        Self::Wrong(error.to_string())
+    }
+}
+
+/// What a command returns.
+pub type Outcome = Result<(), Failure>;
+
+/// Writes text to standard output as it is.
+///
+/// # Errors
+/// [`Failure::ClosedPipe`] if nobody reads it.
+pub fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Failure::ClosedPipe
+        } else {
+            Failure::Wrong(format!("standard output: {error}"))
+        }
+    })
+}
+
+/// Writes one JSON document to standard output.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(document: &serde_json::Value) -> Outcome {
+    print(&format!("{document:#}\n"))
+}
+
+/// Writes a line to standard error; nobody listening is no failure.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Says the notes of a file on standard error, losses and repairs only unless `all`.
+pub fn say_notes(file: &str, notes: &[Note], all: bool) {
+    for note in notes.iter().filter(|n| all || n.severity != Severity::Info) {
+        let kind = match note.severity {
+            Severity::Info => "note",
+            Severity::Repaired => "repaired",
+            Severity::Lost => "not kept",
+        };
+        say(&format!("{file}: {kind}: {note}"));
+    }
+}
+
+/// Writes `bytes` to `path` by way of a file beside it.
+///
+/// # Errors
+/// If `path` is one of `inputs`, or the disk refuses.
+pub fn write_file(path: &Path, bytes: &[u8], inputs: &[&Path]) -> Outcome {
+    for input in inputs {
+        if same_file(path, input) {
+            return Err(Failure::wrong(format!(
+                "{} is the file that is read; an input is never overwritten, so give -o another name",
+                path.display()
+            )));
+        }
+    }
+    let refused =
+        |error: std::io::Error| Failure::wrong(format!("{}: cannot be written: {error}", path.display()));
+    let mut beside: PathBuf = path.to_owned();
+    let name = path
+        .file_name()
+        .ok_or_else(|| Failure::wrong(format!("{}: is not the name of a file", path.display())))?;
+    beside.set_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written.map_err(refused)
+}
+
+/// True if both names lead to one file.
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (std::fs::canonicalize(a), std::fs::canonicalize(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_is_never_overwritten() {
+        let folder = std::env::temp_dir().join(format!("inbetween-output-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("a.txt");
+        std::fs::write(&file, "source").unwrap();
+        let roundabout = folder.join(".").join("a.txt");
+        assert!(write_file(&roundabout, b"other", &[&file]).is_err());
+        assert_eq!(std::fs::read(&file).unwrap(), b"source");
+        write_file(&folder.join("b.txt"), b"new", &[&file]).unwrap();
+        let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names.len(), 2, "nothing is left beside: {names:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
