@@ -24,6 +24,7 @@
 
 pub mod clip;
 pub mod curve;
+pub mod edit;
 pub mod math;
 pub mod pose;
 pub mod reduce;

@@ -8,6 +8,7 @@
 //! Natural splines, Catmull–Rom, TCB and the like are not span kinds: they are rules that fill
 //! Hermite tangents.
 
+mod cut;
 pub mod segment;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use glam::DQuat;
 use thiserror::Error;
 
 use crate::math;
+pub(crate) use cut::undo;
 use segment::Handles;
 
 /// What the numbers of a key mean.

@@ -115,6 +115,28 @@ pub fn bezier_slope(p0: f64, p1: f64, handles: Handles, h: f64, s: f64) -> f64 {
     bezier_slope_at(p0, p0 + k.leave, p1 + k.arrive, p1, u) / dx
 }
 
+/// The piece of a Bezier span between the times `piece.0` and `piece.1` (seconds after the first
+/// key): its handles, each an offset from its own end of the piece.
+pub fn bezier_piece(p0: f64, p1: f64, handles: Handles, h: f64, piece: (f64, f64)) -> Handles {
+    let k = handles.fitted(h);
+    let (x1, x2) = (k.leave_dt, h - k.arrive_dt);
+    let (u0, u1) = (solve_parameter(x1, x2, h, piece.0), solve_parameter(x1, x2, h, piece.1));
+    let third = (u1 - u0) / 3.0;
+    let slope = |u: f64| {
+        let dx = bezier_slope_at(0.0, x1, x2, h, u);
+        let dy = bezier_slope_at(p0, p0 + k.leave, p1 + k.arrive, p1, u);
+        (dx * third, dy * third)
+    };
+    let ((leave_dt, leave), (arrive_dt, arrive)) = (slope(u0), slope(u1));
+    Handles { leave_dt: leave_dt.max(0.0), leave, arrive_dt: arrive_dt.max(0.0), arrive: -arrive }
+}
+
+/// A Bezier span cut in two at `s` seconds: the value there, and the handles of both halves.
+pub fn bezier_split(p0: f64, p1: f64, handles: Handles, h: f64, s: f64) -> (f64, Handles, Handles) {
+    let value = bezier(p0, p1, handles, h, s);
+    (value, bezier_piece(p0, p1, handles, h, (0.0, s)), bezier_piece(p0, p1, handles, h, (s, h)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
