@@ -26,6 +26,7 @@ pub mod clip;
 pub mod curve;
 pub mod edit;
 pub mod math;
+pub mod playback;
 pub mod pose;
 pub mod reduce;
 pub mod sample;
