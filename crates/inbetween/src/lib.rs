@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod camera;
 pub mod clip;
 pub mod curve;
 pub mod edit;
@@ -31,6 +32,7 @@ pub mod pose;
 pub mod reduce;
 pub mod sample;
 pub mod skeleton;
+pub mod spline;
 pub mod time;
 pub mod track;
 
