@@ -294,9 +294,7 @@ fn read_hierarchy(text: &mut Text<'_>, notes: &mut Vec<Note>) -> Result<Hierarch
             if let Some((Open::EndSite { of, offset }, _)) = open.pop() {
                 h.joints[of].tips.push(offset);
             }
-        } else if is("MOTION") && open.is_empty() {
-            break;
-        } else if word.is_empty() && open.is_empty() && !h.joints.is_empty() {
+        } else if open.is_empty() && (is("MOTION") || (word.is_empty() && !h.joints.is_empty())) {
             break;
         } else {
             return Err(unexpected(text, word, line, &open, &h));
@@ -403,7 +401,8 @@ fn note_shared_names(joints: &[Joint], notes: &mut Vec<Note>) {
         let more = shared.len().saturating_sub(NOTES_EACH);
         let list: Vec<String> = shared.iter().take(NOTES_EACH).map(|n| format!("{n:?}")).collect();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let what = format!("several joints share a name: {}{more}; they stay apart by index", list.join(", "));
+        let what =
+            format!("several joints share a name: {}{more}; they stay apart by index", list.join(", "));
         notes.push(Note::new(Severity::Info, "HIERARCHY", what));
     }
 }
@@ -467,7 +466,11 @@ fn read_motion(
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Clip>, FormatError> {
     if text.peek_word().is_empty() && text.pos >= text.bytes.len() {
-        notes.push(Note::new(Severity::Info, "", "the file has no motion, only a skeleton; it gives no clip"));
+        notes.push(Note::new(
+            Severity::Info,
+            "",
+            "the file has no motion, only a skeleton; it gives no clip",
+        ));
         return Ok(Vec::new());
     }
     let declared = read_frame_count(text)?;
@@ -636,10 +639,11 @@ impl<'t, 'a> Rows<'t, 'a> {
             // or closes one that began above and goes on.
             let closes_and_goes_on =
                 ended_inside && (!self.row.is_empty() || (!started_here && on_line > width));
-            if on_line % width != 0 && !self.misaligned && self.odd.is_none() {
+            let whole = on_line.is_multiple_of(width);
+            if !whole && !self.misaligned && self.odd.is_none() {
                 self.odd = Some((line, on_line));
             }
-            if closes_and_goes_on || (extra > 0 && on_line % width != 0) {
+            if closes_and_goes_on || (extra > 0 && !whole) {
                 self.misaligned = true;
             } else if self.row.is_empty() && !self.misaligned && extra == 0 {
                 self.odd = None;
@@ -754,10 +758,8 @@ impl<'t, 'a> Rows<'t, 'a> {
             } else {
                 "the rows that are there were taken"
             };
-            let what = format!(
-                "the header says {} frames but the file holds {found} rows; {taken}",
-                self.declared
-            );
+            let what =
+                format!("the header says {} frames but the file holds {found} rows; {taken}", self.declared);
             let severity = if extra > 0 { Severity::Lost } else { Severity::Repaired };
             self.notes.push(Note::new(severity, "MOTION", what));
         }
@@ -877,13 +879,14 @@ fn frame_rate(seconds: f64, text: &str) -> Option<FrameRate> {
     if seconds <= 0.0 {
         return None;
     }
-    // One unit of the last decimal: files round and cut alike. Never more than 0.2 %, or a rate
+    // One unit of the last decimal: files round and cut alike. At least 2e-6, because 23.976 and
+    // 29.97 are themselves rounded; never more than 0.2 %, or a rate
     // would no longer fit the frames' own times.
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     let decimals = mantissa.split_once('.').map_or(0, |(_, d)| d.len());
     let exponent: i32 = text.split(['e', 'E']).nth(1).and_then(|e| e.parse().ok()).unwrap_or(0);
     let power = (exponent - i32::try_from(decimals).unwrap_or(i32::MAX / 2)).clamp(-300, 300);
     let unit = format!("1e{power}").parse::<f64>().unwrap_or(0.0);
-    let tolerance = (unit / seconds).clamp(1e-6, 2e-3);
+    let tolerance = (unit / seconds).clamp(2e-6, 2e-3);
     FrameRate::from_hz(1.0 / seconds, tolerance)
 }
