@@ -50,6 +50,7 @@ pub(crate) struct Place {
     pub(crate) below: Vec<f32>,
     pub(crate) weights: Vec<f32>,
     ratio: Vec<f64>,
+    at: Vec<f64>,
 }
 
 impl Axes {
@@ -59,26 +60,20 @@ impl Axes {
     /// - `groups`: the group of each column.
     /// - `reference`: w₀ of each column.
     /// - returns the axes and rows × `count` coordinates.
-    pub(crate) fn new(
-        rows: &[f32],
-        columns: usize,
-        groups: &[u8],
-        reference: &[f32],
-    ) -> (Self, Vec<f32>) {
+    pub(crate) fn new(rows: &[f32], columns: usize, groups: &[u8], reference: &[f32]) -> (Self, Vec<f32>) {
         let count = rows.len() / columns;
         let root: Vec<f64> = reference.iter().map(|w| f64::from(*w).sqrt()).collect();
         // Directions need no more than a sample; boxes are measured on all rows.
         let stride = count.div_ceil(8192).max(1);
         let sample: Vec<&[f32]> = rows.chunks_exact(columns).step_by(stride).collect();
 
-        let mut found: Vec<(f64, u8, Vec<(usize, f64)>)> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         let mut names: Vec<u8> = groups.to_vec();
         names.sort_unstable();
         names.dedup();
         for group in names {
-            let members: Vec<usize> = (0..columns)
-                .filter(|c| groups[*c] == group && reference[*c] > 0.0)
-                .collect();
+            let members: Vec<usize> =
+                (0..columns).filter(|c| groups[*c] == group && reference[*c] > 0.0).collect();
             let (values, vectors) = eigen(&covariance(&sample, &members, &root), members.len());
             for (k, value) in values.iter().enumerate() {
                 let axis = members
@@ -86,28 +81,21 @@ impl Axes {
                     .enumerate()
                     .map(|(i, c)| (*c, vectors[i * members.len() + k] * root[*c]))
                     .collect();
-                found.push((*value, group, axis));
+                found.push(Found { variance: *value, group, shares: axis });
             }
         }
-        found.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let largest = found.first().map_or(0.0, |a| a.0);
-        let most = (columns * 5 / 9)
-            .max(8)
-            .next_multiple_of(4)
-            .min(columns.next_multiple_of(4));
-        let keep = found
-            .iter()
-            .take_while(|a| a.0 > 1e-6 * largest)
-            .count()
-            .min(most);
+        found.sort_by(|a, b| b.variance.total_cmp(&a.variance));
+        let largest = found.first().map_or(0.0, |a| a.variance);
+        let most = (columns * 5 / 9).max(8).next_multiple_of(4).min(columns.next_multiple_of(4));
+        let keep = found.iter().take_while(|a| a.variance > 1e-6 * largest).count().min(most);
         found.truncate(keep);
 
         let axes = keep.next_multiple_of(4).max(4);
         let mut matrix = vec![0.0f64; columns * axes];
         let mut axis_group = vec![0u8; axes];
-        for (k, (_, group, shares)) in found.iter().enumerate() {
-            axis_group[k] = *group;
-            for (column, share) in shares {
+        for (k, axis) in found.iter().enumerate() {
+            axis_group[k] = axis.group;
+            for (column, share) in &axis.shares {
                 matrix[column * axes + k] = *share;
             }
         }
@@ -132,9 +120,8 @@ impl Axes {
         for k in 0..axes {
             // A dot product of n terms in f32 errs by less than n·2⁻²⁴ of the sum of the
             // terms' sizes; half as much again for the rounded matrix, then doubled.
-            let sizes: f64 = (0..columns)
-                .map(|c| matrix[c * axes + k].abs() * f64::from(column_reach[c]))
-                .sum();
+            let sizes: f64 =
+                (0..columns).map(|c| matrix[c * axes + k].abs() * f64::from(column_reach[c])).sum();
             let error = 4.0 * (columns as f64 + 4.0) * sizes / (1u64 << 24) as f64;
             middle[k] = 0.5 * (f64::from(low[k]) + f64::from(high[k]));
             let half = 0.5 * (f64::from(high[k]) - f64::from(low[k])) + error;
@@ -161,24 +148,21 @@ impl Axes {
     /// The i8 box around the coordinates of some rows: per axis low and high.
     ///
     /// Both ends are moved out by the coordinates' own error, then to a whole step.
-    pub(crate) fn enclose(
-        &self,
-        coordinates: &[f32],
-        slots: &[u32],
-        low: &mut [i8],
-        high: &mut [i8],
-    ) {
-        for k in 0..self.count {
-            let (mut least, mut most) = (f32::INFINITY, f32::NEG_INFINITY);
-            for slot in slots {
-                let y = coordinates[*slot as usize * self.count + k];
-                least = least.min(y);
-                most = most.max(y);
+    pub(crate) fn enclose(&self, coordinates: &[f32], slots: &[u32], low: &mut [i8], high: &mut [i8]) {
+        let ends = &mut [f32::INFINITY, f32::NEG_INFINITY].map(|end| vec![end; self.count]);
+        let [least, most] = ends;
+        for slot in slots {
+            let y = &coordinates[*slot as usize * self.count..][..self.count];
+            for k in 0..self.count {
+                least[k] = least[k].min(y[k]);
+                most[k] = most[k].max(y[k]);
             }
+        }
+        for k in 0..self.count {
             let place = |y: f32| (f64::from(y) - self.middle[k]) / self.step[k];
             // `as` saturates; the margins above keep both ends inside anyway.
-            low[k] = (place(least) - self.margin[k]).floor() as i8;
-            high[k] = (place(most) + self.margin[k]).ceil() as i8;
+            low[k] = (place(least[k]) - self.margin[k]).floor() as i8;
+            high[k] = (place(most[k]) + self.margin[k]).ceil() as i8;
         }
     }
 
@@ -198,24 +182,30 @@ impl Axes {
         place.above.clear();
         place.below.clear();
         place.weights.clear();
-        for k in 0..self.count {
-            let mut y = 0.0f64;
-            for c in 0..self.columns {
-                y += f64::from(query[c]) * self.matrix[c * self.count + k];
+        place.at.clear();
+        place.at.resize(self.count, 0.0);
+        for (value, shares) in query.iter().zip(self.matrix.chunks_exact(self.count)) {
+            for (y, share) in place.at.iter_mut().zip(shares) {
+                *y += f64::from(*value) * share;
             }
-            let at = (y - self.middle[k]) / self.step[k];
+        }
+        for k in 0..self.count {
+            let at = (place.at[k] - self.middle[k]) / self.step[k];
             let room = 1e-6 * (1.0 + at.abs());
             place.above.push((at + room) as f32);
             place.below.push((at - room) as f32);
             let ratio = place.ratio[usize::from(self.axis_group[k])];
-            let weight = if ratio.is_finite() {
-                ratio * self.step[k] * self.step[k] * CAUTION
-            } else {
-                0.0
-            };
+            let weight = if ratio.is_finite() { ratio * self.step[k] * self.step[k] * CAUTION } else { 0.0 };
             place.weights.push(weight as f32);
         }
     }
+}
+
+/// A principal axis of a group: its variance and each column's share.
+struct Found {
+    variance: f64,
+    group: u8,
+    shares: Vec<(usize, f64)>,
 }
 
 /// Rows × axes coordinates, in f32.
@@ -237,10 +227,8 @@ fn project(rows: &[f32], columns: usize, matrix: &[f64], axes: usize) -> Vec<f32
 fn covariance(sample: &[&[f32]], members: &[usize], root: &[f64]) -> Vec<f64> {
     let n = members.len();
     let count = sample.len().max(1) as f64;
-    let mean: Vec<f64> = members
-        .iter()
-        .map(|c| sample.iter().map(|row| f64::from(row[*c])).sum::<f64>() / count)
-        .collect();
+    let mean: Vec<f64> =
+        members.iter().map(|c| sample.iter().map(|row| f64::from(row[*c])).sum::<f64>() / count).collect();
     let mut matrix = vec![0.0f64; n * n];
     let mut d = vec![0.0f64; n];
     for row in sample {
@@ -266,6 +254,7 @@ fn covariance(sample: &[&[f32]], members: &[usize], root: &[f64]) -> Vec<f64> {
 ///
 /// Cyclic Jacobi rotations: slow for large n, but accurate to the last digits and made of
 /// + − × ÷ √ alone, so the same on every machine.
+///
 /// Source: Golub & Van Loan, *Matrix Computations*, §8.5.
 fn eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut a = matrix.to_vec();
@@ -275,10 +264,8 @@ fn eigen(matrix: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     }
     let total: f64 = a.iter().map(|x| x * x).sum();
     for _ in 0..40 {
-        let off: f64 = (0..n)
-            .flat_map(|i| (0..i).map(move |j| (i, j)))
-            .map(|(i, j)| a[i * n + j] * a[i * n + j])
-            .sum();
+        let off: f64 =
+            (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i * n + j] * a[i * n + j]).sum();
         if off <= 1e-24 * total {
             break;
         }
@@ -325,9 +312,7 @@ mod tests {
             for j in 0..3 {
                 let dot: f64 = (0..3).map(|k| v[k * 3 + i] * v[k * 3 + j]).sum();
                 assert!((dot - f64::from(u8::from(i == j))).abs() < 1e-14);
-                let back: f64 = (0..3)
-                    .map(|k| v[i * 3 + k] * values[k] * v[j * 3 + k])
-                    .sum();
+                let back: f64 = (0..3).map(|k| v[i * 3 + k] * values[k] * v[j * 3 + k]).sum();
                 assert!((back - m[i * 3 + j]).abs() < 1e-13);
             }
         }
@@ -336,9 +321,7 @@ mod tests {
     #[test]
     fn a_group_made_heavier_as_a_whole_keeps_its_bound_tight() {
         // Two columns on one line: a single axis holds everything.
-        let rows: Vec<f32> = (0..100)
-            .flat_map(|i| [i as f32 * 0.1, i as f32 * 0.2])
-            .collect();
+        let rows: Vec<f32> = (0..100).flat_map(|i| [i as f32 * 0.1, i as f32 * 0.2]).collect();
         let (axes, y) = Axes::new(&rows, 2, &[0, 0], &[1.0, 1.0]);
         let mut place = Place::default();
         axes.place(&[0.0, 0.0], &[3.0, 3.0], &mut place);
@@ -353,9 +336,6 @@ mod tests {
             })
             .sum();
         let cost = 3.0 * (25.0 + 100.0);
-        assert!(
-            bound <= cost && bound > 0.93 * cost,
-            "{bound} against {cost}"
-        );
+        assert!(bound <= cost && bound > 0.93 * cost, "{bound} against {cost}");
     }
 }

@@ -89,15 +89,8 @@ impl Filter {
 
 /// The set bits by number, as in `bits 1, 4`.
 fn bits(mask: u32) -> String {
-    let list: Vec<String> = (0..32)
-        .filter(|b| mask >> b & 1 == 1)
-        .map(|b| b.to_string())
-        .collect();
-    format!(
-        "bit{} {}",
-        if list.len() == 1 { "" } else { "s" },
-        list.join(", ")
-    )
+    let list: Vec<String> = (0..32).filter(|b| mask >> b & 1 == 1).map(|b| b.to_string()).collect();
+    format!("bit{} {}", if list.len() == 1 { "" } else { "s" }, list.join(", "))
 }
 
 #[cfg(test)]
@@ -106,10 +99,7 @@ mod tests {
 
     #[test]
     fn nothing_asked_for_admits_every_pose_but_the_excluded() {
-        let filter = Filter {
-            exclude: 4,
-            ..Filter::default()
-        };
+        let filter = Filter { exclude: 4, ..Filter::default() };
         assert!(filter.admits(0));
         assert!(filter.admits(3));
         assert!(!filter.admits(4));
@@ -117,14 +107,8 @@ mod tests {
 
     #[test]
     fn any_needs_one_bit_and_all_needs_every_bit() {
-        let any = Filter {
-            include: 6,
-            ..Filter::default()
-        };
-        let all = Filter {
-            mode: Include::All,
-            ..any
-        };
+        let any = Filter { include: 6, ..Filter::default() };
+        let all = Filter { mode: Include::All, ..any };
         assert!(any.admits(2) && !all.admits(2));
         assert!(any.admits(7) && all.admits(7));
         assert!(!any.admits(1) && !all.admits(1));
@@ -135,11 +119,7 @@ mod tests {
         for include in 0..8u32 {
             for exclude in 0..8u32 {
                 for mode in [Include::Any, Include::All] {
-                    let filter = Filter {
-                        include,
-                        mode,
-                        exclude,
-                    };
+                    let filter = Filter { include, mode, exclude };
                     for a in 0..8u32 {
                         for b in 0..8u32 {
                             if filter.admits(a) || filter.admits(b) {
@@ -154,16 +134,9 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_bits() {
-        let filter = Filter {
-            include: 2,
-            exclude: 4,
-            ..Filter::default()
-        };
+        let filter = Filter { include: 2, exclude: 4, ..Filter::default() };
         assert_eq!(filter.refusal(6).unwrap(), "carries excluded bit 2");
-        assert_eq!(
-            filter.refusal(1).unwrap(),
-            "carries none of the asked-for bit 1"
-        );
+        assert_eq!(filter.refusal(1).unwrap(), "carries none of the asked-for bit 1");
         assert_eq!(filter.refusal(2), None);
     }
 }

@@ -110,11 +110,7 @@ pub struct DatabaseOptions {
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        Self {
-            normalisation: Normalisation::default(),
-            format: RowFormat::default(),
-            balance: true,
-        }
+        Self { normalisation: Normalisation::default(), format: RowFormat::default(), balance: true }
     }
 }
 
@@ -151,10 +147,7 @@ impl MotionDatabase {
             ));
         }
         if let Some(empty) = poses.channels.iter().find(|c| c.columns.is_empty()) {
-            return Err(MatchError::Schema(format!(
-                "channel {} has no column",
-                empty.name
-            )));
+            return Err(MatchError::Schema(format!("channel {} has no column", empty.name)));
         }
         if !poses.values.len().is_multiple_of(columns) {
             return Err(MatchError::Length {
@@ -165,9 +158,7 @@ impl MotionDatabase {
         }
         let given = poses.values.len() / columns;
         if u32::try_from(given).is_err() {
-            return Err(MatchError::Bake(format!(
-                "{given} rows are more than 2³² − 1"
-            )));
+            return Err(MatchError::Bake(format!("{given} rows are more than 2³² − 1")));
         }
         if !poses.tags.is_empty() && poses.tags.len() != given {
             return Err(MatchError::Length {
@@ -177,7 +168,7 @@ impl MotionDatabase {
             });
         }
         for (at, value) in poses.values.iter().enumerate() {
-            if !(value.abs() <= 1e18) {
+            if value.is_nan() || value.abs() > 1e18 {
                 return Err(MatchError::BadFeature {
                     row: at / columns,
                     column: at % columns,
@@ -201,18 +192,10 @@ impl MotionDatabase {
         }
         check_runs(&poses, given)?;
         drop_unusable(&mut poses, columns);
-        let Poses {
-            channels,
-            mut values,
-            mut tags,
-            clips,
-            runs,
-        } = poses;
+        let Poses { channels, mut values, mut tags, clips, runs } = poses;
         let count = values.len() / columns;
         if count == 0 {
-            return Err(MatchError::NoRows(format!(
-                "{given} poses were given, all dropped"
-            )));
+            return Err(MatchError::NoRows(format!("{given} poses were given, all dropped")));
         }
         if tags.iter().all(|t| *t == 0) {
             tags.clear();
@@ -236,25 +219,13 @@ impl MotionDatabase {
         if weights.iter().all(|w| *w == 0.0) {
             weights.fill(1.0);
         }
-        let groups: Vec<u8> = channels
-            .iter()
-            .flat_map(|c| std::iter::repeat_n(c.family as u8, c.columns.len()))
-            .collect();
+        let groups: Vec<u8> =
+            channels.iter().flat_map(|c| std::iter::repeat_n(c.family as u8, c.columns.len())).collect();
         let (tree, order) = Tree::new(&values, columns, &groups, &weights, &tags);
         let rows = Rows::new(options.format, count, columns, |slot| {
             &values[order[slot] as usize * columns..][..columns]
         });
-        Ok(Self {
-            channels,
-            options,
-            scale,
-            clips,
-            runs,
-            tags,
-            rows,
-            order: Order::new(&order),
-            tree,
-        })
+        Ok(Self { channels, options, scale, clips, runs, tags, rows, order: Order::new(&order), tree })
     }
 
     /// Number of rows.
@@ -284,10 +255,7 @@ impl MotionDatabase {
     /// The columns of a channel.
     #[must_use]
     pub fn columns_of(&self, channel: usize) -> std::ops::Range<usize> {
-        let first = self.channels[..channel]
-            .iter()
-            .map(|c| c.columns.len())
-            .sum();
+        let first = self.channels[..channel].iter().map(|c| c.columns.len()).sum();
         first..first + self.channels[channel].columns.len()
     }
 
@@ -329,11 +297,7 @@ impl MotionDatabase {
     #[inline(always)]
     #[must_use]
     pub fn tags_of(&self, row: u32) -> u32 {
-        if self.tags.is_empty() {
-            0
-        } else {
-            self.tags[row as usize]
-        }
+        if self.tags.is_empty() { 0 } else { self.tags[row as usize] }
     }
 
     /// A row's feature in the units of the bake (rounded as the rows are kept).
@@ -346,18 +310,13 @@ impl MotionDatabase {
     /// A row's feature as the search compares it.
     #[must_use]
     pub fn normalised(&self, row: u32, column: usize) -> f32 {
-        self.rows
-            .value(self.order.slot(row), column, self.columns())
+        self.rows.value(self.order.slot(row), column, self.columns())
     }
 
     /// The structure searches use: chosen by the number of rows.
     #[must_use]
     pub fn method(&self) -> Method {
-        if self.len() >= TREE_FROM {
-            Method::Tree
-        } else {
-            Method::Scan
-        }
+        if self.len() >= TREE_FROM { Method::Tree } else { Method::Scan }
     }
 
     /// Bytes of the rows themselves, and of everything a search reads besides: order,
@@ -382,15 +341,8 @@ impl MotionDatabase {
         match weights {
             Weights::Schema => {
                 for channel in &self.channels {
-                    let share = if self.options.balance {
-                        channel.columns.len() as f32
-                    } else {
-                        1.0
-                    };
-                    out.extend(std::iter::repeat_n(
-                        channel.weight / share,
-                        channel.columns.len(),
-                    ));
+                    let share = if self.options.balance { channel.columns.len() as f32 } else { 1.0 };
+                    out.extend(std::iter::repeat_n(channel.weight / share, channel.columns.len()));
                 }
             }
             Weights::Channels(given) => {
@@ -425,22 +377,15 @@ impl MotionDatabase {
         weights: &mut Vec<f32>,
     ) -> Result<(), MatchError> {
         if query.features.len() != self.columns() {
-            return Err(MatchError::QueryLength {
-                expected: self.columns(),
-                found: query.features.len(),
-            });
+            return Err(MatchError::QueryLength { expected: self.columns(), found: query.features.len() });
         }
         self.fill_weights(&query.weights, weights)?;
         features.clear();
-        for (column, (value, (offset, scale))) in query.features.iter().zip(&self.scale).enumerate()
-        {
+        for (column, (value, (offset, scale))) in query.features.iter().zip(&self.scale).enumerate() {
             let normalised = ((f64::from(*value) - offset) / scale) as f32;
             // Beyond this a square times a weight could leave f32.
-            if !(normalised.abs() <= 1e9) {
-                return Err(MatchError::BadQuery {
-                    column,
-                    value: *value,
-                });
+            if normalised.is_nan() || normalised.abs() > 1e9 {
+                return Err(MatchError::BadQuery { column, value: *value });
             }
             features.push(normalised);
         }
@@ -451,11 +396,7 @@ impl MotionDatabase {
 /// One weight a column from one a channel.
 fn spread(channels: &[ChannelColumns], weights: &[f32], balance: bool, out: &mut Vec<f32>) {
     for (channel, weight) in channels.iter().zip(weights) {
-        let share = if balance {
-            channel.columns.len() as f32
-        } else {
-            1.0
-        };
+        let share = if balance { channel.columns.len() as f32 } else { 1.0 };
         out.extend(std::iter::repeat_n(weight / share, channel.columns.len()));
     }
 }
@@ -463,10 +404,7 @@ fn spread(channels: &[ChannelColumns], weights: &[f32], balance: bool, out: &mut
 fn check_weights(weights: &[f32]) -> Result<(), MatchError> {
     for (column, weight) in weights.iter().enumerate() {
         if !(*weight == 0.0 || (1e-9..=1e9).contains(weight)) {
-            return Err(MatchError::BadWeight {
-                column,
-                value: *weight,
-            });
+            return Err(MatchError::BadWeight { column, value: *weight });
         }
     }
     Ok(())

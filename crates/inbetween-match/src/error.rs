@@ -48,9 +48,7 @@ pub enum MatchError {
     },
 
     /// A number of the query cannot be compared with anything.
-    #[error(
-        "query column {column} is {value}: give a finite number within a billion deviations of the mean"
-    )]
+    #[error("query column {column} is {value}: give a finite number within a billion deviations of the mean")]
     BadQuery {
         /// The column, counted from 0.
         column: usize,

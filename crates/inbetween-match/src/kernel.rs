@@ -50,7 +50,7 @@ pub(crate) fn row_costs<S: Simd, B: Blocks>(
     while at + 4 <= columns {
         for k in 0..4 {
             let d = f32x16::splat(simd, query[at + k]) - block.load(simd, at + k);
-            sums[k] = sums[k] + d * d * f32x16::splat(simd, weights[at + k]);
+            sums[k] += d * d * f32x16::splat(simd, weights[at + k]);
         }
         at += 4;
         if at % 8 == 0 && at < columns {
@@ -62,7 +62,7 @@ pub(crate) fn row_costs<S: Simd, B: Blocks>(
     }
     for k in 0..columns - at {
         let d = f32x16::splat(simd, query[at + k]) - block.load(simd, at + k);
-        sums[k] = sums[k] + d * d * f32x16::splat(simd, weights[at + k]);
+        sums[k] += d * d * f32x16::splat(simd, weights[at + k]);
     }
     Some(((sums[0] + sums[1]) + (sums[2] + sums[3])).into())
 }
@@ -84,19 +84,14 @@ pub(crate) fn box_bounds<S: Simd>(
     let zero = f32x16::splat(simd, 0.0);
     let mut sums = [zero; 4];
     let axes = low.len();
-    let (high, above, below, weights) = (
-        &high[..axes],
-        &above[..axes],
-        &below[..axes],
-        &weights[..axes],
-    );
+    let (high, above, below, weights) = (&high[..axes], &above[..axes], &below[..axes], &weights[..axes]);
     let mut at = 0;
     while at + 4 <= axes {
         for k in 0..4 {
             let under = floats(simd, &low[at + k]) - f32x16::splat(simd, above[at + k]);
             let over = f32x16::splat(simd, below[at + k]) - floats(simd, &high[at + k]);
             let d = under.max(over).max(zero);
-            sums[k] = sums[k] + d * d * f32x16::splat(simd, weights[at + k]);
+            sums[k] += d * d * f32x16::splat(simd, weights[at + k]);
         }
         at += 4;
     }
@@ -126,9 +121,7 @@ mod tests {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 (state >> 8) as f32 / (1 << 22) as f32 - 2.0
             };
-            let block: Vec<[f32; LANES]> = (0..columns)
-                .map(|_| std::array::from_fn(|_| next()))
-                .collect();
+            let block: Vec<[f32; LANES]> = (0..columns).map(|_| std::array::from_fn(|_| next())).collect();
             let halves: Vec<[u16; LANES]> = block.iter().map(|v| v.map(narrow)).collect();
             let query: Vec<f32> = (0..columns).map(|_| next()).collect();
             let weights: Vec<f32> = (0..columns).map(|_| next().abs()).collect();

@@ -44,9 +44,7 @@ mod search;
 mod tree;
 
 pub use categories::{DO_NOT_USE, Filter, Include};
-pub use database::{
-    ChannelColumns, ClipSource, DatabaseOptions, Family, MotionDatabase, Poses, Run,
-};
+pub use database::{ChannelColumns, ClipSource, DatabaseOptions, Family, MotionDatabase, Poses, Run};
 pub use error::MatchError;
 pub use normalise::Normalisation;
 pub use rows::RowFormat;

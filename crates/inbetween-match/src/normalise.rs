@@ -71,32 +71,22 @@ pub(crate) fn statistics(
             let magnitude = low[column].abs().max(high[column].abs());
             // A constant column's spread is rounding: an f32 of size m has steps of 1e-7·m.
             let usable = |scale: f64, floor: f64| {
-                if scale.is_finite() && scale > floor {
-                    scale
-                } else {
-                    1.0
-                }
+                if scale.is_finite() && scale > floor { scale } else { 1.0 }
             };
             result.push(match normalisation {
                 Normalisation::ChannelDeviation => {
-                    let largest = (first..first + width)
-                        .map(|c| low[c].abs().max(high[c].abs()))
-                        .fold(0.0, f64::max);
+                    let largest =
+                        (first..first + width).map(|c| low[c].abs().max(high[c].abs())).fold(0.0, f64::max);
                     (mean[column], usable(shared, 1e-7 * largest))
                 }
-                Normalisation::ColumnDeviation => (
-                    mean[column],
-                    usable(variance[column].sqrt(), 1e-7 * magnitude),
-                ),
-                Normalisation::MinMax => (
-                    low[column],
-                    usable(high[column] - low[column], 1e-7 * magnitude),
-                ),
+                Normalisation::ColumnDeviation => {
+                    (mean[column], usable(variance[column].sqrt(), 1e-7 * magnitude))
+                }
+                Normalisation::MinMax => (low[column], usable(high[column] - low[column], 1e-7 * magnitude)),
                 Normalisation::Raw => (0.0, 1.0),
-                Normalisation::Variance => (
-                    mean[column],
-                    usable(variance[column], 1e-14 * magnitude * magnitude),
-                ),
+                Normalisation::Variance => {
+                    (mean[column], usable(variance[column], 1e-14 * magnitude * magnitude))
+                }
             });
         }
         first += width;
@@ -111,23 +101,13 @@ mod tests {
     #[test]
     fn a_column_is_scaled_by_its_population_deviation() {
         // 1, 2, 3, 4: mean 2.5, population variance 1.25.
-        let s = statistics(
-            &[1.0, 2.0, 3.0, 4.0],
-            1,
-            &[1],
-            Normalisation::ColumnDeviation,
-        );
+        let s = statistics(&[1.0, 2.0, 3.0, 4.0], 1, &[1], Normalisation::ColumnDeviation);
         assert_eq!(s, [(2.5, 1.25f64.sqrt())]);
     }
 
     #[test]
     fn a_channel_shares_the_root_of_its_mean_variance() {
-        let s = statistics(
-            &[0.0, 0.0, 2.0, 4.0],
-            2,
-            &[2],
-            Normalisation::ChannelDeviation,
-        );
+        let s = statistics(&[0.0, 0.0, 2.0, 4.0], 2, &[2], Normalisation::ChannelDeviation);
         assert_eq!(s, [(1.0, 2.5f64.sqrt()), (2.0, 2.5f64.sqrt())]);
     }
 
@@ -147,17 +127,8 @@ mod tests {
     #[test]
     fn raw_leaves_the_numbers_alone_and_variance_divides_by_the_variance() {
         let values = [1.0, 2.0, 3.0, 4.0];
-        assert_eq!(
-            statistics(&values, 1, &[1], Normalisation::Raw),
-            [(0.0, 1.0)]
-        );
-        assert_eq!(
-            statistics(&values, 1, &[1], Normalisation::Variance),
-            [(2.5, 1.25)]
-        );
-        assert_eq!(
-            statistics(&values, 1, &[1], Normalisation::MinMax),
-            [(1.0, 3.0)]
-        );
+        assert_eq!(statistics(&values, 1, &[1], Normalisation::Raw), [(0.0, 1.0)]);
+        assert_eq!(statistics(&values, 1, &[1], Normalisation::Variance), [(2.5, 1.25)]);
+        assert_eq!(statistics(&values, 1, &[1], Normalisation::MinMax), [(1.0, 3.0)]);
     }
 }

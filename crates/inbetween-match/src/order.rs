@@ -31,30 +31,20 @@ impl Order {
             bytes.extend_from_slice(&row.to_le_bytes()[..width]);
             groups[*row as usize] = (slot / group) as u16;
         }
-        Self {
-            rows: bytes,
-            width,
-            groups,
-            group,
-        }
+        Self { rows: bytes, width, groups, group }
     }
 
     #[inline]
     pub(crate) fn row(&self, slot: usize) -> u32 {
         let bytes = &self.rows[slot * self.width..][..self.width];
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |row, byte| row << 8 | u32::from(*byte))
+        bytes.iter().rev().fold(0, |row, byte| row << 8 | u32::from(*byte))
     }
 
     #[inline]
     pub(crate) fn slot(&self, row: u32) -> usize {
         let first = usize::from(self.groups[row as usize]) * self.group;
         let last = (first + self.group).min(self.groups.len());
-        (first..last)
-            .find(|slot| self.row(*slot) == row)
-            .expect("a permutation holds every row")
+        (first..last).find(|slot| self.row(*slot) == row).expect("a permutation holds every row")
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -74,9 +64,7 @@ mod tests {
     fn every_row_is_found_in_its_slot_and_back() {
         for n in [1u32, 15, 16, 17, 1000, 70_001] {
             // 7919 is a prime that divides none of these, so this is a permutation.
-            let rows: Vec<u32> = (0..n)
-                .map(|i| (u64::from(i) * 7919 % u64::from(n)) as u32)
-                .collect();
+            let rows: Vec<u32> = (0..n).map(|i| (u64::from(i) * 7919 % u64::from(n)) as u32).collect();
             let order = Order::new(&rows);
             assert_eq!(order.len(), n as usize);
             for (slot, row) in rows.iter().enumerate() {

@@ -42,16 +42,12 @@ impl Aligned {
 
     #[inline(always)]
     pub(crate) fn lanes(&self) -> &[[f32; LANES]] {
-        self.buffer[self.start..self.start + self.len]
-            .as_chunks::<LANES>()
-            .0
+        self.buffer[self.start..self.start + self.len].as_chunks::<LANES>().0
     }
 
     #[inline(always)]
     pub(crate) fn lanes_mut(&mut self) -> &mut [[f32; LANES]] {
-        self.buffer[self.start..self.start + self.len]
-            .as_chunks_mut::<LANES>()
-            .0
+        self.buffer[self.start..self.start + self.len].as_chunks_mut::<LANES>().0
     }
 }
 
@@ -162,11 +158,7 @@ impl Rows {
         match format {
             RowFormat::F32 => {
                 let mut rows = Aligned::zeros(blocks * columns * LANES);
-                for (block, out) in rows
-                    .lanes_mut()
-                    .chunks_exact_mut(columns.max(1))
-                    .enumerate()
-                {
+                for (block, out) in rows.lanes_mut().chunks_exact_mut(columns.max(1)).enumerate() {
                     for lane in 0..LANES {
                         let values = row((block * LANES + lane).min(slots - 1));
                         for (column, value) in out.iter_mut().zip(values) {

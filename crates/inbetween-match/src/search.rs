@@ -152,11 +152,7 @@ impl MotionDatabase {
     /// # Errors
     /// When the query does not fit the database: its length, numbers that are not finite,
     /// weights that cannot be used, rows that do not exist.
-    pub fn search(
-        &self,
-        query: &Query<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<Option<Match>, MatchError> {
+    pub fn search(&self, query: &Query<'_>, scratch: &mut Scratch) -> Result<Option<Match>, MatchError> {
         Ok(self.search_k(query, 1, scratch)?.first().copied())
     }
 
@@ -184,14 +180,7 @@ impl MotionDatabase {
         k: usize,
         scratch: &'s mut Scratch,
     ) -> Result<&'s [Match], MatchError> {
-        let Scratch {
-            level,
-            query: features,
-            weights,
-            place,
-            stack,
-            best,
-        } = scratch;
+        let Scratch { level, query: features, weights, place, stack, best } = scratch;
         self.normalise_query(query, features, weights)?;
         self.check(query)?;
         best.clear();
@@ -278,20 +267,10 @@ impl MotionDatabase {
     }
 
     /// The judge: every row on its own, then sorted.
-    fn plain(
-        &self,
-        query: &Query<'_>,
-        features: &[f32],
-        weights: &[f32],
-        k: usize,
-        best: &mut Vec<Match>,
-    ) {
+    fn plain(&self, query: &Query<'_>, features: &[f32], weights: &[f32], k: usize, best: &mut Vec<Match>) {
         for row in 0..self.len() as u32 {
             if self.is_candidate(row, query) {
-                best.push(Match {
-                    row,
-                    cost: self.total(row, features, weights, query),
-                });
+                best.push(Match { row, cost: self.total(row, features, weights, query) });
             }
         }
         best.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(a.row.cmp(&b.row)));
@@ -302,8 +281,7 @@ impl MotionDatabase {
     pub(crate) fn is_candidate(&self, row: u32, query: &Query<'_>) -> bool {
         query.filter.admits(self.tags_of(row))
             && (query.continuing.is_some_and(|c| c.row == row)
-                || !(query.ignore.iter().any(|r| r.contains(&row))
-                    || self.window(query).contains(&row)))
+                || !(query.ignore.iter().any(|r| r.contains(&row)) || self.window(query).contains(&row)))
     }
 
     /// The rows around the one that plays that are no candidates, within its own run.
@@ -313,19 +291,12 @@ impl MotionDatabase {
         };
         let run = self.run_of(c.row);
         let first = run.first_row.max(c.row.saturating_sub(c.ignore_rows));
-        let last =
-            (run.first_row + run.rows).min(c.row.saturating_add(c.ignore_rows).saturating_add(1));
+        let last = (run.first_row + run.rows).min(c.row.saturating_add(c.ignore_rows).saturating_add(1));
         first..last
     }
 
     /// A row's total, from the definition.
-    pub(crate) fn total(
-        &self,
-        row: u32,
-        features: &[f32],
-        weights: &[f32],
-        query: &Query<'_>,
-    ) -> f32 {
+    pub(crate) fn total(&self, row: u32, features: &[f32], weights: &[f32], query: &Query<'_>) -> f32 {
         let slot = self.order.slot(row);
         let columns = self.columns();
         let cost = kernel::plain(features, weights, |c| self.rows.value(slot, c, columns));
@@ -350,10 +321,7 @@ impl MotionDatabase {
     fn check(&self, query: &Query<'_>) -> Result<(), MatchError> {
         if let Some(c) = &query.continuing {
             if c.row as usize >= self.len() {
-                return Err(MatchError::NoSuchRow {
-                    row: c.row,
-                    rows: self.len(),
-                });
+                return Err(MatchError::NoSuchRow { row: c.row, rows: self.len() });
             }
             if !(c.bonus >= 0.0 && c.bonus.is_finite()) {
                 return Err(MatchError::BadExtra {
@@ -371,18 +339,12 @@ impl MotionDatabase {
         }
         for (row, value) in query.extra.rows.iter().enumerate() {
             if !value.is_finite() {
-                return Err(MatchError::BadExtra {
-                    place: format!("row {row}"),
-                    value: *value,
-                });
+                return Err(MatchError::BadExtra { place: format!("row {row}"), value: *value });
             }
         }
         for (bits, value) in query.extra.tags {
             if !value.is_finite() {
-                return Err(MatchError::BadExtra {
-                    place: format!("tag bits {bits:#x}"),
-                    value: *value,
-                });
+                return Err(MatchError::BadExtra { place: format!("tag bits {bits:#x}"), value: *value });
             }
         }
         Ok(())
@@ -403,25 +365,11 @@ struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    fn new(
-        database: &'a MotionDatabase,
-        query: &'a Query<'a>,
-        k: usize,
-        best: &'a mut Vec<Match>,
-    ) -> Self {
+    fn new(database: &'a MotionDatabase, query: &'a Query<'a>, k: usize, best: &'a mut Vec<Match>) -> Self {
         // Added in the order in which a row's extras are added, so that rounding, which
         // keeps order, keeps this below every row's extra.
-        let least = query
-            .extra
-            .rows
-            .iter()
-            .copied()
-            .fold(f32::INFINITY, f32::min);
-        let mut floor = if query.extra.rows.is_empty() {
-            0.0
-        } else {
-            least
-        };
+        let least = query.extra.rows.iter().copied().fold(f32::INFINITY, f32::min);
+        let mut floor = if query.extra.rows.is_empty() { 0.0 } else { least };
         for (_, cost) in query.extra.tags {
             floor += cost.min(0.0);
         }
@@ -473,15 +421,8 @@ impl<'a> Candidates<'a> {
         {
             return;
         }
-        let extra = if self.simple {
-            0.0
-        } else {
-            self.database.extra(row, query)
-        };
-        self.offer(Match {
-            row,
-            cost: cost + extra,
-        });
+        let extra = if self.simple { 0.0 } else { self.database.extra(row, query) };
+        self.offer(Match { row, cost: cost + extra });
     }
 }
 
@@ -502,24 +443,15 @@ fn scan<S: Simd, B: Blocks>(
             continue;
         }
         let rows = blocks.part(block * columns, columns);
-        if let Some(costs) = kernel::row_costs(
-            simd,
-            rows,
-            query,
-            weights,
-            candidates.floor,
-            candidates.limit,
-        ) {
+        if let Some(costs) = kernel::row_costs(simd, rows, query, weights, candidates.floor, candidates.limit)
+        {
             candidates.offer_block(block, &costs);
         }
     }
 }
 
 #[inline(always)]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the whole state of one descent, kept in registers"
-)]
+#[expect(clippy::too_many_arguments, reason = "the whole state of one descent, kept in registers")]
 fn descend<S: Simd, B: Blocks>(
     simd: S,
     blocks: B,
@@ -546,14 +478,9 @@ fn descend<S: Simd, B: Blocks>(
         let item = item as usize;
         if height == 0 {
             let rows = blocks.part(item * columns, columns);
-            if let Some(costs) = kernel::row_costs(
-                simd,
-                rows,
-                query,
-                weights,
-                candidates.floor,
-                candidates.limit,
-            ) {
+            if let Some(costs) =
+                kernel::row_costs(simd, rows, query, weights, candidates.floor, candidates.limit)
+            {
                 candidates.offer_block(item, &costs);
             }
             continue;
@@ -561,8 +488,7 @@ fn descend<S: Simd, B: Blocks>(
         let level = &levels[height as usize - 1];
         let low = &level.low[item * axes..][..axes];
         let high = &level.high[item * axes..][..axes];
-        let bounds =
-            kernel::box_bounds(simd, low, high, &place.above, &place.below, &place.weights);
+        let bounds = kernel::box_bounds(simd, low, high, &place.above, &place.below, &place.weights);
         let base = stack.len();
         let first = item * LANES;
         for lane in 0..LANES.min(level.items - first) {
@@ -616,18 +542,12 @@ mod tests {
         }
         for _ in 0..100 {
             let features: Vec<f32> = (0..columns).map(|_| next() * 1.5).collect();
-            let query = Query {
-                features: &features,
-                ..Query::default()
-            };
+            let query = Query { features: &features, ..Query::default() };
             let mut answers = levels.iter().flat_map(|level| {
                 [Method::Tree, Method::Scan].map(|method| {
                     let mut scratch = Scratch::with_level(*level);
                     let found = database.search_by(method, &query, 5, &mut scratch).unwrap();
-                    found
-                        .iter()
-                        .map(|m| (m.row, m.cost.to_bits()))
-                        .collect::<Vec<_>>()
+                    found.iter().map(|m| (m.row, m.cost.to_bits())).collect::<Vec<_>>()
                 })
             });
             let first = answers.next().unwrap();

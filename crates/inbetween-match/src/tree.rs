@@ -79,9 +79,7 @@ impl Tree {
         let levels: usize = self
             .levels
             .iter()
-            .map(|l| {
-                (l.low.len() + l.high.len()) * LANES + (l.union.len() + l.intersection.len()) * 4
-            })
+            .map(|l| (l.low.len() + l.high.len()) * LANES + (l.union.len() + l.intersection.len()) * 4)
             .sum();
         levels + axes.matrix.len() * 8 + axes.count * 24 + axes.columns * 5
     }
@@ -110,12 +108,8 @@ impl Level {
                 level.high[item / LANES * axes.count + k][item % LANES] = high[k];
             }
             if !tags.is_empty() {
-                level
-                    .union
-                    .push(slots.iter().fold(0, |all, row| all | tags[*row as usize]));
-                level
-                    .intersection
-                    .push(slots.iter().fold(!0, |all, row| all & tags[*row as usize]));
+                level.union.push(slots.iter().fold(0, |all, row| all | tags[*row as usize]));
+                level.intersection.push(slots.iter().fold(!0, |all, row| all & tags[*row as usize]));
             }
         }
         level
@@ -126,30 +120,15 @@ impl Level {
         for item in 0..level.items {
             for k in 0..axes {
                 // The lanes left over are inverted, so they change neither end.
-                let least = self.low[item * axes + k]
-                    .iter()
-                    .min()
-                    .copied()
-                    .unwrap_or(i8::MAX);
-                let most = self.high[item * axes + k]
-                    .iter()
-                    .max()
-                    .copied()
-                    .unwrap_or(i8::MIN);
+                let least = self.low[item * axes + k].iter().min().copied().unwrap_or(i8::MAX);
+                let most = self.high[item * axes + k].iter().max().copied().unwrap_or(i8::MIN);
                 level.low[item / LANES * axes + k][item % LANES] = least;
                 level.high[item / LANES * axes + k][item % LANES] = most;
             }
         }
-        level.union = self
-            .union
-            .chunks(LANES)
-            .map(|c| c.iter().fold(0, |all, t| all | t))
-            .collect();
-        level.intersection = self
-            .intersection
-            .chunks(LANES)
-            .map(|c| c.iter().fold(!0, |all, t| all & t))
-            .collect();
+        level.union = self.union.chunks(LANES).map(|c| c.iter().fold(0, |all, t| all | t)).collect();
+        level.intersection =
+            self.intersection.chunks(LANES).map(|c| c.iter().fold(!0, |all, t| all & t)).collect();
         level
     }
 
@@ -196,11 +175,7 @@ impl Split<'_> {
         };
         if mixed {
             self.tagged.clear();
-            self.tagged.extend(
-                order
-                    .iter()
-                    .map(|row| (self.tags[*row as usize], key(*row))),
-            );
+            self.tagged.extend(order.iter().map(|row| (self.tags[*row as usize], key(*row))));
             self.tagged.select_nth_unstable(left);
             for (row, (_, key)) in order.iter_mut().zip(&self.tagged) {
                 *row = *key as u32;
@@ -257,9 +232,5 @@ impl Split<'_> {
 /// Bits that sort as unsigned numbers the way the floats sort.
 fn sortable(value: f32) -> u32 {
     let bits = value.to_bits();
-    if bits >> 31 == 1 {
-        !bits
-    } else {
-        bits | 1 << 31
-    }
+    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use inbetween_match::{
-    ChannelColumns, Continuing, DatabaseOptions, Extra, Family, Filter, Include, Method,
-    MotionDatabase, Normalisation, Poses, Query, RowFormat, Run, Scratch, Weights,
+    ChannelColumns, Continuing, DatabaseOptions, Extra, Family, Filter, Include, Method, MotionDatabase,
+    Normalisation, Poses, Query, RowFormat, Run, Scratch, Weights,
 };
 
 /// xorshift64*: the same numbers on every machine.
@@ -73,11 +73,7 @@ fn poses(random: &mut Random, rows: usize, widths: &[usize], tagged: bool) -> Po
                 name: format!("channel {i}"),
                 columns: (0..*width).map(|c| c.to_string()).collect(),
                 weight: 0.5 + i as f32,
-                family: if i % 2 == 0 {
-                    Family::Pose
-                } else {
-                    Family::Path
-                },
+                family: if i % 2 == 0 { Family::Pose } else { Family::Path },
             })
             .collect(),
         values,
@@ -105,18 +101,8 @@ fn check(database: &MotionDatabase, random: &mut Random, queries: usize, seed: u
             })
             .collect();
         let kind = random.below(3);
-        let weights: Vec<f32> = (0..if kind == 1 {
-            database.channels().len()
-        } else {
-            columns
-        })
-            .map(|_| {
-                if random.below(3) == 0 {
-                    0.0
-                } else {
-                    random.unit() * 4.0 + 1e-6
-                }
-            })
+        let weights: Vec<f32> = (0..if kind == 1 { database.channels().len() } else { columns })
+            .map(|_| if random.below(3) == 0 { 0.0 } else { random.unit() * 4.0 + 1e-6 })
             .collect();
         let ignore: Vec<Range<u32>> = (0..random.below(3))
             .map(|_| {
@@ -124,10 +110,7 @@ fn check(database: &MotionDatabase, random: &mut Random, queries: usize, seed: u
                 from..from + random.below(40) as u32
             })
             .collect();
-        let by_tag = [
-            (1 << random.below(6), random.around(0.5)),
-            (3, random.around(0.5)),
-        ];
+        let by_tag = [(1 << random.below(6), random.around(0.5)), (3, random.around(0.5))];
         let query = Query {
             features: &features,
             weights: match kind {
@@ -140,24 +123,13 @@ fn check(database: &MotionDatabase, random: &mut Random, queries: usize, seed: u
             } else {
                 Filter {
                     include: random.next() as u32 & 63 & random.next() as u32,
-                    mode: if random.below(2) == 0 {
-                        Include::Any
-                    } else {
-                        Include::All
-                    },
-                    exclude: random.next() as u32
-                        & random.next() as u32
-                        & random.next() as u32
-                        & 63,
+                    mode: if random.below(2) == 0 { Include::Any } else { Include::All },
+                    exclude: random.next() as u32 & random.next() as u32 & random.next() as u32 & 63,
                 }
             },
             continuing: (random.below(2) == 0).then(|| Continuing {
                 row: random.below(rows) as u32,
-                bonus: if random.below(2) == 0 {
-                    0.0
-                } else {
-                    random.unit()
-                },
+                bonus: if random.below(2) == 0 { 0.0 } else { random.unit() },
                 ignore_rows: random.below(12) as u32,
                 dwelt_s: 0.1,
                 minimum_dwell_s: if random.below(8) == 0 { 0.2 } else { 0.0 },
@@ -169,9 +141,7 @@ fn check(database: &MotionDatabase, random: &mut Random, queries: usize, seed: u
             },
         };
         let k = [1, 1, 1, 2, 7, 40][random.below(6)];
-        let expected = database
-            .search_by(Method::Plain, &query, k, &mut judge)
-            .unwrap();
+        let expected = database.search_by(Method::Plain, &query, k, &mut judge).unwrap();
         for method in [Method::Tree, Method::Scan] {
             for scratch in [&mut widest, &mut narrowest] {
                 let found = database.search_by(method, &query, k, scratch).unwrap();
@@ -194,66 +164,20 @@ fn tree_and_scan_find_the_rows_of_the_plain_loop_with_the_same_bits() {
     let thorough = std::env::var_os("INBETWEEN_THOROUGH").is_some();
     let share = if thorough { 100_000 / 8 + 1 } else { 600 };
     let shapes: [(usize, &[usize], RowFormat, Normalisation, bool); 8] = [
-        (
-            1,
-            &[1],
-            RowFormat::F32,
-            Normalisation::ChannelDeviation,
-            false,
-        ),
-        (
-            17,
-            &[3, 2],
-            RowFormat::F32,
-            Normalisation::ColumnDeviation,
-            true,
-        ),
+        (1, &[1], RowFormat::F32, Normalisation::ChannelDeviation, false),
+        (17, &[3, 2], RowFormat::F32, Normalisation::ColumnDeviation, true),
         (300, &[3, 3, 3], RowFormat::F16, Normalisation::Raw, true),
-        (
-            1500,
-            &[6, 6, 3, 6, 6],
-            RowFormat::F32,
-            Normalisation::ChannelDeviation,
-            false,
-        ),
-        (
-            1500,
-            &[6, 6, 3, 6, 6],
-            RowFormat::F32,
-            Normalisation::MinMax,
-            true,
-        ),
-        (
-            1500,
-            &[6, 6, 3, 6, 6],
-            RowFormat::F16,
-            Normalisation::ChannelDeviation,
-            true,
-        ),
-        (
-            5000,
-            &[2, 5],
-            RowFormat::F32,
-            Normalisation::ColumnDeviation,
-            true,
-        ),
-        (
-            1100,
-            &[20, 20, 20],
-            RowFormat::F32,
-            Normalisation::Variance,
-            true,
-        ),
+        (1500, &[6, 6, 3, 6, 6], RowFormat::F32, Normalisation::ChannelDeviation, false),
+        (1500, &[6, 6, 3, 6, 6], RowFormat::F32, Normalisation::MinMax, true),
+        (1500, &[6, 6, 3, 6, 6], RowFormat::F16, Normalisation::ChannelDeviation, true),
+        (5000, &[2, 5], RowFormat::F32, Normalisation::ColumnDeviation, true),
+        (1100, &[20, 20, 20], RowFormat::F32, Normalisation::Variance, true),
     ];
     for (index, (rows, widths, format, normalisation, tagged)) in shapes.into_iter().enumerate() {
         let seed = 0x9E37_79B9 + index as u64;
         let mut random = Random(seed);
         let poses = poses(&mut random, rows, widths, tagged);
-        let options = DatabaseOptions {
-            normalisation,
-            format,
-            ..DatabaseOptions::default()
-        };
+        let options = DatabaseOptions { normalisation, format, ..DatabaseOptions::default() };
         let database = MotionDatabase::new(poses, options).unwrap();
         check(&database, &mut random, share, seed);
     }
@@ -262,26 +186,13 @@ fn tree_and_scan_find_the_rows_of_the_plain_loop_with_the_same_bits() {
 #[test]
 fn a_batch_answers_like_single_searches_on_any_number_of_threads() {
     let mut random = Random(77);
-    let database = MotionDatabase::new(
-        poses(&mut random, 3000, &[6, 6], true),
-        DatabaseOptions::default(),
-    )
-    .unwrap();
-    let features: Vec<Vec<f32>> = (0..101)
-        .map(|_| (0..12).map(|_| random.around(2.0)).collect())
-        .collect();
-    let queries: Vec<Query<'_>> = features
-        .iter()
-        .map(|f| Query {
-            features: f,
-            ..Query::default()
-        })
-        .collect();
+    let database =
+        MotionDatabase::new(poses(&mut random, 3000, &[6, 6], true), DatabaseOptions::default()).unwrap();
+    let features: Vec<Vec<f32>> = (0..101).map(|_| (0..12).map(|_| random.around(2.0)).collect()).collect();
+    let queries: Vec<Query<'_>> =
+        features.iter().map(|f| Query { features: f, ..Query::default() }).collect();
     let mut scratch = Scratch::new();
-    let single: Vec<_> = queries
-        .iter()
-        .map(|q| database.search(q, &mut scratch).unwrap())
-        .collect();
+    let single: Vec<_> = queries.iter().map(|q| database.search(q, &mut scratch).unwrap()).collect();
     for threads in [1, 2, 3, 16, 1000] {
         assert_eq!(database.search_batch(&queries, threads).unwrap(), single);
     }
