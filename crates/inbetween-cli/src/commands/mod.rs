@@ -6,6 +6,7 @@
 
 mod completions;
 mod info;
+mod sample;
 
 use crate::output::Outcome;
 
@@ -34,5 +35,6 @@ macro_rules! commands {
 
 commands! {
     info: Info,
+    sample: Sample,
     completions: Completions,
 }
