@@ -7,3 +7,6 @@ pub mod layers;
 pub mod mean;
 pub mod player;
 pub mod root_motion;
+pub mod runtime;
+pub mod sampler;
+pub mod sync;
