@@ -27,6 +27,7 @@ pub mod clip;
 pub mod curve;
 pub mod edit;
 pub mod math;
+pub mod metric;
 pub mod playback;
 pub mod pose;
 pub mod reduce;

@@ -1,5 +1,9 @@
 //! Keys that change nothing, and steps that were baked away.
 
+use crate::clip::Clip;
+use crate::curve::{Curve, SpanKind, Spans};
+use crate::track::TrackData;
+
 /// The keys of a stepped curve that change its value: the first, each that differs from the one before, and
 /// nothing else. Exact: no tolerance.
 ///
@@ -68,4 +72,29 @@ pub fn redundant(times: &[f64], values: &[f64], width: usize) -> Vec<usize> {
     let tolerances = vec![1e-12 * largest; width];
     let mut spans = super::ball::ComponentCone::new(times, &values[..n * width], width, &tolerances);
     super::search::farthest(&mut spans)
+}
+
+/// The clip with every baked step turned back into a step, and the indices of the tracks this changed.
+///
+/// Only tracks of one curve of straight spans are looked at; see [`baked_steps`] for what counts as a step.
+pub fn restore(clip: &Clip) -> (Clip, Vec<usize>) {
+    let mut clip = clip.clone();
+    let mut restored = Vec::new();
+    for (index, track) in clip.tracks.iter_mut().enumerate() {
+        let TrackData::Curve(curve) = &track.data else { continue };
+        if !matches!(curve.parts().spans, Spans::Uniform(SpanKind::Linear)) {
+            continue;
+        }
+        let width = curve.width();
+        let Some(kept) = baked_steps(curve.times(), curve.values(), width) else { continue };
+        let mut parts = curve.parts().clone();
+        parts.times = kept.iter().map(|&k| curve.times()[k]).collect();
+        parts.values = kept.iter().flat_map(|&k| row(curve.values(), width, k).to_vec()).collect();
+        parts.spans = Spans::Uniform(SpanKind::Step);
+        if let Ok(stepped) = Curve::new(parts) {
+            track.data = TrackData::Curve(stepped);
+            restored.push(index);
+        }
+    }
+    (clip, restored)
 }
