@@ -8,10 +8,10 @@
 //! nothing fused, so every SIMD level, and the plain twin in this file, give the same bits.
 //!
 //! The series is Eberly's (*A Fast and Accurate Algorithm for Computing SLERP*, 2011), applied to
-//! the half of the arc on which the result lies, where eight terms leave less than an f32's last
+//! the half of the arc on which the result lies, where seven terms leave less than an f32's last
 //! bits.
 
-use fearless_simd::{Level, Simd, dispatch, f32x4, f32x8, prelude::*};
+use fearless_simd::{Level, Simd, dispatch, f32x4, f32x8, mask32x8, prelude::*};
 use glam::{DQuat, DVec3};
 use thiserror::Error;
 
@@ -22,7 +22,7 @@ use crate::skeleton::{ScaleInherit, Skeleton, Transform};
 pub const LANES: usize = 8;
 
 /// Terms of the series of sin(tθ)/sin θ.
-const TERMS: usize = 8;
+const TERMS: usize = 7;
 
 /// The components of eight joints, each next to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -264,9 +264,24 @@ const SERIES: [(f32, f32); TERMS] = series();
 
 type Quat8<S> = [f32x8<S>; 4];
 
+/// `[f(0), f(1), …]` written out. `array::map` is a call of its own, outside the function that
+/// was compiled for the machine's SIMD level: six times slower here.
+macro_rules! each {
+    ($c:ident of 4 => $e:expr) => {
+        [each!(@ $c, 0, $e), each!(@ $c, 1, $e), each!(@ $c, 2, $e), each!(@ $c, 3, $e)]
+    };
+    ($c:ident of 3 => $e:expr) => {
+        [each!(@ $c, 0, $e), each!(@ $c, 1, $e), each!(@ $c, 2, $e)]
+    };
+    (@ $c:ident, $n:literal, $e:expr) => {{
+        const $c: usize = $n;
+        $e
+    }};
+}
+
 #[inline(always)]
 fn load4<S: Simd>(simd: S, rows: &[[f32; LANES]; 4]) -> Quat8<S> {
-    [0, 1, 2, 3].map(|c| f32x8::from_slice(simd, &rows[c]))
+    each!(C of 4 => f32x8::from_slice(simd, &rows[C]))
 }
 
 #[inline(always)]
@@ -274,42 +289,78 @@ fn dot<S: Simd>(a: &Quat8<S>, b: &Quat8<S>) -> f32x8<S> {
     (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3])
 }
 
-/// sin(tθ)/sin θ for cos θ = 1 + `y`, as 1 + the nested series.
+/// Coefficients in y of sin(tθ)/(t sin θ), cos θ = 1 + y, from the second on (the first is 1).
 #[inline(always)]
-fn sine_ratio<S: Simd>(simd: S, t: f32x8<S>, y: f32x8<S>) -> f32x8<S> {
-    let one = f32x8::splat(simd, 1.0);
+fn coefficients<S: Simd>(simd: S, t: f32x8<S>) -> [f32x8<S>; TERMS] {
     let tt = t * t;
-    let mut sum = one;
+    let mut out = [tt; TERMS];
+    let mut product = f32x8::splat(simd, 1.0);
     for i in 0..TERMS {
-        let (u, v) = SERIES[TERMS - 1 - i];
-        let b = (f32x8::splat(simd, u) * tt - f32x8::splat(simd, v)) * y;
-        sum = one + b * sum;
+        let (u, v) = SERIES[i];
+        product = product * (f32x8::splat(simd, u) * tt - f32x8::splat(simd, v));
+        out[i] = product;
     }
-    t * sum
+    out
 }
 
-/// Slerp from `a` to `b` (unit, any sign) by `t`, the short way, eight at a time.
 #[inline(always)]
-fn slerp8<S: Simd>(simd: S, a: &Quat8<S>, b: &Quat8<S>, t: f32x8<S>) -> Quat8<S> {
+fn polynomial<S: Simd>(simd: S, coefficients: &[f32x8<S>; TERMS], y: f32x8<S>) -> f32x8<S> {
+    let mut sum = coefficients[TERMS - 1];
+    for i in 1..TERMS {
+        sum = coefficients[TERMS - 1 - i] + y * sum;
+    }
+    f32x8::splat(simd, 1.0) + y * sum
+}
+
+/// How far eight results lie along their arcs, and all that follows from that alone.
+#[derive(Clone, Copy)]
+struct Along<S: Simd> {
+    /// Lanes whose result lies on the first half of the arc.
+    first: mask32x8<S>,
+    /// 1 − place and place on that half, 0..1.
+    place: [f32x8<S>; 2],
+    /// Series for the two.
+    series: [[f32x8<S>; TERMS]; 2],
+}
+
+impl<S: Simd> Along<S> {
+    #[inline(always)]
+    fn new(simd: S, t: f32x8<S>) -> Self {
+        let one = f32x8::splat(simd, 1.0);
+        let first = t.simd_lt(f32x8::splat(simd, 0.5));
+        let twice = t + t;
+        let t = first.select(twice, twice - one);
+        let rest = one - t;
+        Self { first, place: [rest, t], series: [coefficients(simd, rest), coefficients(simd, t)] }
+    }
+}
+
+/// Slerp from `a` to `b` (unit, any sign), the short way, eight at a time.
+#[inline(always)]
+fn slerp8<S: Simd>(simd: S, a: &Quat8<S>, b: &Quat8<S>, along: &Along<S>) -> Quat8<S> {
     let (zero, one, half) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0), f32x8::splat(simd, 0.5));
     let flip = dot(a, b).simd_lt(zero);
-    let b = [0, 1, 2, 3].map(|c| flip.select(zero - b[c], b[c]));
-    let sum = [0, 1, 2, 3].map(|c| a[c] + b[c]);
-    let length = dot(&sum, &sum).sqrt();
-    let middle = [0, 1, 2, 3].map(|c| sum[c] / length);
-    // The half of the arc on which the result lies, and how far along it.
-    let first = t.simd_lt(half);
-    let from = [0, 1, 2, 3].map(|c| first.select(a[c], middle[c]));
-    let to = [0, 1, 2, 3].map(|c| first.select(middle[c], b[c]));
-    let twice = t + t;
-    let t = first.select(twice, twice - one);
+    let b = each!(C of 4 => flip.select(zero - b[C], b[C]));
+    let sum = each!(C of 4 => a[C] + b[C]);
+    let scale = one / dot(&sum, &sum).sqrt();
+    let middle = each!(C of 4 => sum[C] * scale);
+    let from = each!(C of 4 => along.first.select(a[C], middle[C]));
+    let to = each!(C of 4 => along.first.select(middle[C], b[C]));
     // cos θ − 1 without cancellation: −|from − to|²/2.
-    let gap = [0, 1, 2, 3].map(|c| from[c] - to[c]);
+    let gap = each!(C of 4 => from[C] - to[C]);
     let y = zero - half * dot(&gap, &gap);
-    let (wa, wb) = (sine_ratio(simd, one - t, y), sine_ratio(simd, t, y));
-    let mixed = [0, 1, 2, 3].map(|c| from[c] * wa + to[c] * wb);
-    let length = dot(&mixed, &mixed).sqrt();
-    [0, 1, 2, 3].map(|c| mixed[c] / length)
+    let wa = along.place[0] * polynomial(simd, &along.series[0], y);
+    let wb = along.place[1] * polynomial(simd, &along.series[1], y);
+    let mixed = each!(C of 4 => from[C] * wa + to[C] * wb);
+    near_unit(simd, &mixed)
+}
+
+/// Brings a quaternion whose length is within a few thousandths of 1 to unit length: one Newton
+/// step of 1/√ from 1. A blend of unit quaternions by a slerp is within a millionth.
+#[inline(always)]
+fn near_unit<S: Simd>(simd: S, q: &Quat8<S>) -> Quat8<S> {
+    let scale = f32x8::splat(simd, 1.5) - f32x8::splat(simd, 0.5) * dot(q, q);
+    each!(C of 4 => q[C] * scale)
 }
 
 #[inline(always)]
@@ -321,6 +372,13 @@ fn reach8<S: Simd>(simd: S, weight: f32, mask: Option<&[[f32; LANES]]>, block: u
     }
 }
 
+/// The reach of a layer without a mask, the same for all joints, and what follows from it.
+#[inline(always)]
+fn everywhere<S: Simd>(simd: S, weight: f32) -> (f32x8<S>, Along<S>) {
+    let t = f32x8::splat(simd, weight);
+    (t, Along::new(simd, t))
+}
+
 #[inline(always)]
 fn override_all<S: Simd>(
     simd: S,
@@ -329,8 +387,12 @@ fn override_all<S: Simd>(
     weight: f32,
     mask: Option<&[[f32; LANES]]>,
 ) {
+    let (mut t, mut along) = everywhere(simd, weight);
     for i in 0..below.len() {
-        let t = reach8(simd, weight, mask, i);
+        if mask.is_some() {
+            t = reach8(simd, weight, mask, i);
+            along = Along::new(simd, t);
+        }
         let (lower, upper) = (&mut below[i], &layer[i]);
         for c in 0..3 {
             for (into, from) in
@@ -341,7 +403,7 @@ fn override_all<S: Simd>(
                 (a + t * (b - a)).store_slice(into);
             }
         }
-        let q = slerp8(simd, &load4(simd, &lower.rotation), &load4(simd, &upper.rotation), t);
+        let q = slerp8(simd, &load4(simd, &lower.rotation), &load4(simd, &upper.rotation), &along);
         for c in 0..4 {
             q[c].store_slice(&mut lower.rotation[c]);
         }
@@ -357,8 +419,12 @@ fn additive_all<S: Simd>(
     mask: Option<&[[f32; LANES]]>,
 ) {
     let (zero, one) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0));
+    let (mut t, mut along) = everywhere(simd, weight);
     for i in 0..below.len() {
-        let t = reach8(simd, weight, mask, i);
+        if mask.is_some() {
+            t = reach8(simd, weight, mask, i);
+            along = Along::new(simd, t);
+        }
         let (lower, upper) = (&mut below[i], &layer[i]);
         for c in 0..3 {
             let a = f32x8::from_slice(simd, &lower.translation[c]);
@@ -369,11 +435,11 @@ fn additive_all<S: Simd>(
             (a * (one + t * (d - one))).store_slice(&mut lower.scale[c]);
         }
         let identity = [zero, zero, zero, one];
-        let d = slerp8(simd, &identity, &load4(simd, &upper.rotation), t);
+        let d = slerp8(simd, &identity, &load4(simd, &upper.rotation), &along);
         let q = multiply8(&load4(simd, &lower.rotation), &d);
-        let length = dot(&q, &q).sqrt();
+        let q = near_unit(simd, &q);
         for c in 0..4 {
-            (q[c] / length).store_slice(&mut lower.rotation[c]);
+            q[c].store_slice(&mut lower.rotation[c]);
         }
     }
 }
@@ -402,12 +468,12 @@ pub fn local_to_world(level: Level, rig: &RuntimeRig, pose: &RuntimePose, out: &
     dispatch!(level, simd => world_all(simd, &rig.parents, &pose.blocks, out));
 }
 
-/// Rows of the local matrices of eight joints, four columns each.
+/// Rows of the local matrices of eight joints: row i of joint `lane` at `4 · lane`.
 #[inline(always)]
-fn local_rows<S: Simd>(simd: S, block: &JointBlock) -> [[[f32; LANES]; 4]; 3] {
+fn local_rows<S: Simd>(simd: S, block: &JointBlock) -> [[f32; 4 * LANES]; 3] {
     let (one, two) = (f32x8::splat(simd, 1.0), f32x8::splat(simd, 2.0));
     let [x, y, z, w] = load4(simd, &block.rotation);
-    let scale = [0, 1, 2].map(|c| f32x8::from_slice(simd, &block.scale[c]));
+    let scale = each!(C of 3 => f32x8::from_slice(simd, &block.scale[C]));
     let (xx, yy, zz) = (x * x, y * y, z * z);
     let (xy, xz, yz) = (x * y, x * z, y * z);
     let (wx, wy, wz) = (w * x, w * y, w * z);
@@ -416,14 +482,32 @@ fn local_rows<S: Simd>(simd: S, block: &JointBlock) -> [[[f32; LANES]; 4]; 3] {
         [two * (xy + wz), one - two * (xx + zz), two * (yz - wx)],
         [two * (xz - wy), two * (yz + wx), one - two * (xx + yy)],
     ];
-    let mut rows = [[[0.0; LANES]; 4]; 3];
+    let mut rows = [[0.0; 4 * LANES]; 3];
     for i in 0..3 {
-        for k in 0..3 {
-            (r[i][k] * scale[k]).store_slice(&mut rows[i][k]);
-        }
-        rows[i][3] = block.translation[i];
+        let origin = f32x8::from_slice(simd, &block.translation[i]);
+        let (x0, x1) = (r[i][0] * scale[0]).split();
+        let (y0, y1) = (r[i][1] * scale[1]).split();
+        let (z0, z1) = (r[i][2] * scale[2]).split();
+        let (w0, w1) = origin.split();
+        let (near, far) = rows[i].split_at_mut(2 * LANES);
+        f32x4::store_four_interleaved([x0, y0, z0, w0], near);
+        f32x4::store_four_interleaved([x1, y1, z1, w1], far);
     }
     rows
+}
+
+/// Keeps the last column of a row.
+const ORIGIN: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
+
+/// One row of parent · local: the parent's row times the three local rows, its origin added.
+#[inline(always)]
+fn world_row<S: Simd>(simd: S, parent: &[f32; 4], local: &[f32x4<S>; 3]) -> f32x4<S> {
+    // The origin alone, by a product: building the vector from its parts stalls on the stack.
+    let origin = f32x4::from_slice(simd, parent) * f32x4::from_slice(simd, &ORIGIN);
+    let a = f32x4::splat(simd, parent[0]) * local[0];
+    let b = f32x4::splat(simd, parent[1]) * local[1];
+    let c = f32x4::splat(simd, parent[2]) * local[2];
+    (a + b) + (c + origin)
 }
 
 #[inline(always)]
@@ -432,26 +516,13 @@ fn world_all<S: Simd>(simd: S, parents: &[u32], blocks: &[JointBlock], out: &mut
         let rows = local_rows(simd, block);
         let first = b * LANES;
         for lane in 0..LANES.min(out.len() - first) {
-            let local = [0, 1, 2].map(|i| {
-                f32x4::from_slice(
-                    simd,
-                    &[rows[i][0][lane], rows[i][1][lane], rows[i][2][lane], rows[i][3][lane]],
-                )
-            });
+            let local = each!(I of 3 => f32x4::from_slice(simd, &rows[I][4 * lane..4 * lane + 4]));
             let parent = parents[first + lane];
             let world = if parent == u32::MAX {
                 local
             } else {
-                let p = out[parent as usize];
-                [0, 1, 2].map(|i| {
-                    let origin = f32x4::from_slice(simd, &[0.0, 0.0, 0.0, p[i][3]]);
-                    let (a, b, c) = (
-                        f32x4::splat(simd, p[i][0]) * local[0],
-                        f32x4::splat(simd, p[i][1]) * local[1],
-                        f32x4::splat(simd, p[i][2]) * local[2],
-                    );
-                    (a + b) + (c + origin)
-                })
+                let p = &out[parent as usize];
+                each!(I of 3 => world_row(simd, &p[I], &local))
             };
             for i in 0..3 {
                 world[i].store_slice(&mut out[first + lane][i]);
@@ -470,27 +541,36 @@ pub mod plain {
 
     fn sine_ratio(t: f32, y: f32) -> f32 {
         let tt = t * t;
-        let mut sum = 1.0;
+        let mut coefficients = [0.0; TERMS];
+        let mut product = 1.0;
         for i in 0..TERMS {
-            let (u, v) = SERIES[TERMS - 1 - i];
-            sum = 1.0 + ((u * tt - v) * y) * sum;
+            product *= SERIES[i].0 * tt - SERIES[i].1;
+            coefficients[i] = product;
         }
-        t * sum
+        let mut sum = coefficients[TERMS - 1];
+        for i in 1..TERMS {
+            sum = coefficients[TERMS - 1 - i] + y * sum;
+        }
+        t * (1.0 + y * sum)
     }
 
     /// Slerp of two unit quaternions by `t`, the short way.
     pub fn slerp(a: [f32; 4], b: [f32; 4], t: f32) -> [f32; 4] {
         let b = if dot(&a, &b) < 0.0 { b.map(|v| 0.0 - v) } else { b };
         let sum: [f32; 4] = std::array::from_fn(|c| a[c] + b[c]);
-        let length = dot(&sum, &sum).sqrt();
-        let middle = sum.map(|v| v / length);
+        let scale = 1.0 / dot(&sum, &sum).sqrt();
+        let middle = sum.map(|v| v * scale);
         let (from, to, t) = if t < 0.5 { (a, middle, t + t) } else { (middle, b, (t + t) - 1.0) };
         let gap: [f32; 4] = std::array::from_fn(|c| from[c] - to[c]);
         let y = 0.0 - 0.5 * dot(&gap, &gap);
         let (wa, wb) = (sine_ratio(1.0 - t, y), sine_ratio(t, y));
         let mixed: [f32; 4] = std::array::from_fn(|c| from[c] * wa + to[c] * wb);
-        let length = dot(&mixed, &mixed).sqrt();
-        mixed.map(|v| v / length)
+        near_unit(mixed)
+    }
+
+    fn near_unit(q: [f32; 4]) -> [f32; 4] {
+        let scale = 1.5 - 0.5 * dot(&q, &q);
+        q.map(|v| v * scale)
     }
 
     fn rotation(block: &JointBlock, lane: usize) -> [f32; 4] {
@@ -554,9 +634,9 @@ pub mod plain {
                 (a[3] * d[2] + a[2] * d[3]) + (a[0] * d[1] - a[1] * d[0]),
                 (a[3] * d[3] - a[0] * d[0]) - (a[1] * d[1] + a[2] * d[2]),
             ];
-            let length = dot(&q, &q).sqrt();
+            let q = near_unit(q);
             for c in 0..4 {
-                lower.rotation[c][lane] = q[c] / length;
+                lower.rotation[c][lane] = q[c];
             }
         });
     }
@@ -586,7 +666,7 @@ pub mod plain {
                 let p = out[parent as usize];
                 std::array::from_fn(|i| {
                     std::array::from_fn(|k| {
-                        let origin = if k == 3 { p[i][3] } else { 0.0 };
+                        let origin = p[i][k] * super::ORIGIN[k];
                         (p[i][0] * local[0][k] + p[i][1] * local[1][k]) + (p[i][2] * local[2][k] + origin)
                     })
                 })
