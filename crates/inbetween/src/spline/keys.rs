@@ -13,7 +13,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SplineError {
     /// No keys at all.
-    #[error("a curve needs at least one key and got none; leave the curve out or give it one key")]
+    #[error("a curve needs at least one key and got none (empty); leave the curve out or give it one key")]
     Empty,
     /// The numbers do not divide into rows of the width.
     #[error("{times} key times at {width} numbers a key need {} numbers, but there are {values}; give each key all of its components", times * width)]
@@ -46,7 +46,7 @@ pub enum SplineError {
         time: f64,
     },
     /// A key is earlier than the one before it.
-    #[error("key {index} is at {time} s but key {} is already at {previous} s; key times must be increasing, so sort the keys", index - 1)]
+    #[error("key {index} is at {time} s but key {} is already at {previous} s; key times must be increasing and these are out of order, so sort the keys", index - 1)]
     NotSorted {
         /// The later key of the pair, from 0.
         index: usize,
