@@ -77,6 +77,9 @@ impl LocalPose {
     }
 }
 
+/// No node.
+const NONE: usize = usize::MAX;
+
 /// A matrix into the world for every node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelPose {
@@ -84,8 +87,10 @@ pub struct ModelPose {
     pub joints: Vec<DAffine3>,
     /// The same without each node's own scale, for children that do not inherit it.
     unscaled: Vec<DAffine3>,
-    /// Product of the scales that componentwise children take over.
+    /// The scale each node passes on to children that take it over axis by axis.
     inherited: Vec<DVec3>,
+    /// The node whose scale each node takes over axis by axis, or `NONE`.
+    scale_source: Vec<usize>,
 }
 
 impl ModelPose {
@@ -120,40 +125,34 @@ impl ModelPose {
         }
         self.unscaled.resize(n, DAffine3::IDENTITY);
         self.inherited.resize(n, DVec3::ONE);
+        self.scale_source.resize(n, NONE);
         for &i in skeleton.order() {
             let (t, joint) = (&local.joints[i], &skeleton.joints()[i]);
             let bare = Transform { scale: DVec3::ONE, ..*t };
+            self.scale_source[i] = NONE;
             let Some(p) = joint.parent else {
                 self.joints[i] = matrix(t);
                 self.unscaled[i] = matrix(&bare);
                 self.inherited[i] = t.scale;
                 continue;
             };
-            match joint.inherit {
-                ScaleInherit::Full => {
-                    self.joints[i] = self.joints[p] * matrix(t);
-                    self.unscaled[i] = self.joints[p] * matrix(&bare);
-                    self.inherited[i] = t.scale;
-                }
-                ScaleInherit::Ignore => {
-                    // The place comes from the scaled parent, the axes from the unscaled one.
-                    let origin = self.joints[p].transform_point3(t.translation);
-                    let turned = self.unscaled[p].matrix3 * DMat3::from_quat(t.rotation);
-                    self.unscaled[i] = DAffine3 { matrix3: turned, translation: origin };
-                    self.joints[i] =
-                        DAffine3 { matrix3: turned * DMat3::from_diagonal(t.scale), translation: origin };
-                    self.inherited[i] = t.scale;
-                }
-                ScaleInherit::Componentwise => {
-                    let origin = self.joints[p].transform_point3(t.translation);
-                    let turned = self.unscaled[p].matrix3 * DMat3::from_quat(t.rotation);
-                    let scale = self.inherited[p] * t.scale;
-                    self.unscaled[i] = DAffine3 { matrix3: turned, translation: origin };
-                    self.joints[i] =
-                        DAffine3 { matrix3: turned * DMat3::from_diagonal(scale), translation: origin };
-                    self.inherited[i] = scale;
-                }
+            if joint.inherit == ScaleInherit::Full {
+                self.joints[i] = self.joints[p] * matrix(t);
+                self.unscaled[i] = self.joints[p] * matrix(&bare);
+                self.inherited[i] = t.scale;
+                continue;
             }
+            // A node that ignores its parent's scale still takes over what its parent took over
+            // from further up: only the parent's own scale is left out.
+            let source = if joint.inherit == ScaleInherit::Componentwise { p } else { self.scale_source[p] };
+            self.scale_source[i] = source;
+            let scale = if source == NONE { t.scale } else { self.inherited[source] * t.scale };
+            // The place comes from the scaled parent, the axes from the unscaled one.
+            let origin = self.joints[p].transform_point3(t.translation);
+            let turned = self.unscaled[p].matrix3 * DMat3::from_quat(t.rotation);
+            self.unscaled[i] = DAffine3 { matrix3: turned, translation: origin };
+            self.joints[i] = DAffine3 { matrix3: turned * DMat3::from_diagonal(scale), translation: origin };
+            self.inherited[i] = scale;
         }
     }
 
@@ -186,8 +185,25 @@ pub fn decompose(m: &DAffine3) -> (Transform, bool) {
         c[i] /= scale[i];
     }
     let skew = c[0].dot(c[1]).abs().max(c[1].dot(c[2]).abs()).max(c[2].dot(c[0]).abs());
-    let rotation = DQuat::from_mat3(&DMat3::from_cols(c[0], c[1], c[2])).normalize();
-    (Transform { translation, rotation, scale }, skew < 1e-6)
+    (Transform { translation, rotation: rotation_of(c), scale }, skew < 1e-6)
+}
+
+/// The rotation with these unit vectors as its axes. Where they are not quite at right angles the
+/// answer depends on which entries are read; wherever it can this one reads the antisymmetric
+/// part, as importers and three.js do.
+fn rotation_of(c: [DVec3; 3]) -> DQuat {
+    let [x, y, z] = c;
+    let trace = x.x + y.y + z.z;
+    let q = if trace > 0.0 {
+        DQuat::from_xyzw(y.z - z.y, z.x - x.z, x.y - y.x, 1.0 + trace)
+    } else if x.x > y.y && x.x > z.z {
+        DQuat::from_xyzw(1.0 + x.x - y.y - z.z, y.x + x.y, z.x + x.z, y.z - z.y)
+    } else if y.y > z.z {
+        DQuat::from_xyzw(y.x + x.y, 1.0 - x.x + y.y - z.z, z.y + y.z, z.x - x.z)
+    } else {
+        DQuat::from_xyzw(z.x + x.z, z.y + y.z, 1.0 - x.x - y.y + z.z, x.y - y.x)
+    };
+    q.normalize()
 }
 
 #[cfg(test)]
@@ -241,6 +257,41 @@ mod tests {
         let raw = Transform { rotation: math::axis_angle(DVec3::Z, 1.0), ..Transform::IDENTITY };
         let m = matrix(&pivot.fold(raw));
         assert!((m.transform_point3(DVec3::X) - DVec3::X).length() < 1e-15);
+    }
+
+    #[test]
+    fn every_rotation_comes_back_from_its_matrix() {
+        for axis in [DVec3::X, DVec3::Y, DVec3::Z, DVec3::new(0.48, -0.6, 0.64)] {
+            for degrees in [0, 1, 60, 119, 121, 179, 180, 250] {
+                let rotation = math::axis_angle(axis, f64::from(degrees).to_radians());
+                let t = Transform { rotation, scale: DVec3::new(2.0, 0.5, 3.0), ..Transform::IDENTITY };
+                let (back, whole) = decompose(&matrix(&t));
+                assert!(whole && math::angle_between(back.rotation, rotation) < 1e-14);
+            }
+        }
+    }
+
+    #[test]
+    fn ignoring_a_parents_scale_keeps_what_the_parent_took_over() {
+        let at = |scale: f64| Transform {
+            translation: DVec3::X,
+            rotation: DQuat::IDENTITY,
+            scale: DVec3::splat(scale),
+        };
+        let mut joints = vec![
+            Joint::new("root", None, at(2.0)),
+            Joint::new("componentwise", Some(0), at(3.0)),
+            Joint::new("ignores", Some(1), at(5.0)),
+            Joint::new("full", Some(2), at(7.0)),
+        ];
+        joints[1].inherit = ScaleInherit::Componentwise;
+        joints[2].inherit = ScaleInherit::Ignore;
+        let skeleton = Skeleton::new(joints).unwrap();
+        let world = ModelPose::of(&skeleton, &LocalPose::rest(&skeleton));
+        let scale = |i: usize| world.joints[i].matrix3.x_axis.x;
+        assert_eq!([scale(0), scale(1), scale(2), scale(3)], [2.0, 6.0, 10.0, 70.0]);
+        let x = |i: usize| world.joints[i].translation.x;
+        assert_eq!([x(0), x(1), x(2), x(3)], [1.0, 3.0, 9.0, 19.0]);
     }
 
     #[test]

@@ -653,9 +653,7 @@ impl<'a> Reader<'a> {
             let (curve, repairs) = curves::read(curve, self.tick, &mut self.pool)
                 .map_err(|e| self.curve_error(d, if width > 1 { letter } else { "" }, &e))?;
             if repairs.any() {
-                let only_split = curves::Repairs { split: 0, ..repairs } == curves::Repairs::default();
-                let severity = if only_split { Severity::Info } else { Severity::Repaired };
-                self.note(severity, d, format!("{letter}: {}", repairs.describe()));
+                self.note(Severity::Repaired, d, format!("{letter}: {}", repairs.describe()));
             }
             axes.push(Axis::Curve(curve));
         }

@@ -2,10 +2,9 @@
 //!
 //! FBX keeps a tangent as a handle with a length in time and in value. A handle of the default
 //! length, a third of the span, makes the span a plain Hermite cubic and is read as a slope;
-//! any other length stays a Bezier handle. FBX lets the two handles of a span overlap in time
-//! (each may be as long as the span), which [`Curve`] does not: such a span is split, exactly,
-//! until its handles fit.
+//! any other length stays a Bezier handle. Handles may overlap in time, as [`Curve`] allows too.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use inbetween::{Curve, CurveError, CurveParts, Extrapolation, SpanKind, Spans, Tangents, ValueKind};
@@ -23,8 +22,6 @@ pub(super) struct Repairs {
     pub(super) hidden: usize,
     /// Tangents that were no numbers, made straight.
     pub(super) straightened: usize,
-    /// Spans split because their handles overlap in time.
-    pub(super) split: usize,
 }
 
 impl Repairs {
@@ -59,12 +56,6 @@ impl Repairs {
                 self.straightened
             ));
         }
-        if self.split > 0 {
-            parts.push(format!(
-                "{} span(s) whose handles overlap in time were split, which changes no value",
-                self.split
-            ));
-        }
         parts.join("; ")
     }
 }
@@ -81,10 +72,13 @@ struct Key {
     right: (f64, f64),
 }
 
+/// Number of times, and the bits of the first and the last.
+type TimeKey = (usize, u64, u64);
+
 /// Shares one array between curves whose keys stand at the same times.
 #[derive(Default)]
 pub(super) struct TimePool {
-    arrays: std::collections::HashMap<(usize, u64, u64), Vec<Arc<[f64]>>>,
+    arrays: HashMap<TimeKey, Vec<Arc<[f64]>>>,
 }
 
 impl TimePool {
@@ -139,9 +133,6 @@ pub(super) fn read(
         keys = part_equal_times(&keys, tick, &mut repairs);
     }
     straighten(&mut keys, &mut repairs);
-    if keys.windows(2).any(|w| overlaps(&w[0], &w[1])) {
-        keys = split_overlapping(&keys, &mut repairs);
-    }
     let curve = build(&keys, pool)?;
     if curve.len() == 1 {
         return Ok((curve, repairs));
@@ -255,53 +246,6 @@ fn is_hermite(a: &Key, b: &Key) -> bool {
     is_third(a.right.0, h) && is_third(b.left.0, h)
 }
 
-fn overlaps(a: &Key, b: &Key) -> bool {
-    a.span == ufbx::Interpolation::Cubic && a.right.0 + b.left.0 > b.time - a.time
-}
-
-/// Splits each span whose handles overlap in the middle of its parameter (de Casteljau) until
-/// none do. Handles tend to thirds as spans get shorter, so a few halvings are enough.
-fn split_overlapping(keys: &[Key], repairs: &mut Repairs) -> Vec<Key> {
-    let mut out = vec![keys[0]];
-    for next in &keys[1..] {
-        let start = out.len() - 1;
-        let mut halves = vec![(out[start], *next, 0)];
-        while let Some((a, b, depth)) = halves.pop() {
-            if depth < 8 && overlaps(&a, &b) {
-                if depth == 0 {
-                    repairs.split += 1;
-                }
-                let (left, middle, right) = halve(&a, &b);
-                if left.time < middle.time && middle.time < right.time {
-                    halves.push((middle, right, depth + 1));
-                    halves.push((left, middle, depth + 1));
-                    continue;
-                }
-            }
-            let last = out.len() - 1;
-            out[last] = Key { left: out[last].left, ..a };
-            out.push(b);
-        }
-    }
-    out
-}
-
-fn halve(a: &Key, b: &Key) -> (Key, Key, Key) {
-    let mid = |p: (f64, f64), q: (f64, f64)| (0.5 * (p.0 + q.0), 0.5 * (p.1 + q.1));
-    let p0 = (a.time, a.value);
-    let p1 = (a.time + a.right.0, a.value + a.right.1);
-    let p2 = (b.time - b.left.0, b.value - b.left.1);
-    let p3 = (b.time, b.value);
-    let (q0, q1, q2) = (mid(p0, p1), mid(p1, p2), mid(p2, p3));
-    let (r0, r1) = (mid(q0, q1), mid(q1, q2));
-    let m = mid(r0, r1);
-    let between = |p: (f64, f64), q: (f64, f64)| ((q.0 - p.0).max(0.0), q.1 - p.1);
-    let left = Key { right: between(p0, q0), ..*a };
-    let middle = Key { time: m.0, value: m.1, span: a.span, left: between(r0, m), right: between(m, r1) };
-    let right = Key { left: between(q2, p3), ..*b };
-    (left, middle, right)
-}
-
 fn build(keys: &[Key], pool: &mut TimePool) -> Result<Curve, CurveError> {
     let n = keys.len();
     let mut kinds = Vec::with_capacity(n);
@@ -389,24 +333,5 @@ mod tests {
         let curve = build(&keys, &mut TimePool::default()).unwrap();
         assert_eq!(curve.values(), [0.0, 5.0, 20.0]);
         assert!(repairs.sorted && !repairs.retangented);
-    }
-
-    #[test]
-    fn overlapping_handles_are_split_without_changing_a_value() {
-        let a = Key { right: (0.9, 4.0), ..key(0.0, 0.0, I::Cubic) };
-        let b = Key { left: (0.8, -3.0), ..key(1.0, 1.0, I::Cubic) };
-        let mut repairs = Repairs::default();
-        let keys = split_overlapping(&[a, b], &mut repairs);
-        assert!(repairs.split == 1 && keys.windows(2).all(|w| !overlaps(&w[0], &w[1])));
-        let curve = build(&keys, &mut TimePool::default()).unwrap();
-        for i in 0..=200 {
-            let u = f64::from(i) / 200.0;
-            let v = 1.0 - u;
-            let bezier = |p: [f64; 4]| {
-                v * v * v * p[0] + 3.0 * v * v * u * p[1] + 3.0 * v * u * u * p[2] + u * u * u * p[3]
-            };
-            let (x, y) = (bezier([0.0, 0.9, 0.2, 1.0]), bezier([0.0, 4.0, 4.0, 1.0]));
-            assert!((curve.scalar_at(x) - y).abs() < 1e-9, "{x}");
-        }
     }
 }

@@ -255,6 +255,10 @@ mod tests {
             let (mut a, mut b) = (vec![0.0; w], vec![0.0; w]);
             for k in 0..=40 {
                 let t = (end - start) * f64::from(k) / 40.0;
+                // Beside a jump the two clocks' rounding would decide.
+                if curve.times().iter().any(|key| *key != start && (start + t - key).abs() < 1e-9) {
+                    continue;
+                }
                 curve.eval(start + t, &mut a);
                 piece.eval(t, &mut b);
                 for c in 0..w {

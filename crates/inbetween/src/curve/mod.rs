@@ -54,7 +54,8 @@ impl ValueKind {
 pub enum SpanKind {
     /// The key's value until the next key.
     Step,
-    /// The next key's value from this key on (as FBX's "constant next").
+    /// The next key's value at once after this key (as FBX's "constant next"); at the key itself
+    /// its own.
     StepNext,
     /// A straight line; for rotations a slerp the short way.
     Linear,
@@ -631,7 +632,7 @@ impl Curve {
         let (h, s) = (t1 - t0, time - t0);
         match self.parts.spans.at(i) {
             SpanKind::Step => out.copy_from_slice(a),
-            SpanKind::StepNext => out.copy_from_slice(b),
+            SpanKind::StepNext => out.copy_from_slice(if s == 0.0 { a } else { b }),
             SpanKind::Linear if self.parts.kind == ValueKind::Rotation => {
                 let (qa, qb) = (unit_or_identity(a), unit_or_identity(b));
                 math::slerp(qa, qb, s / h).write_to_slice(out);
@@ -753,6 +754,15 @@ mod tests {
         let c = Curve::step(ValueKind::Scalar, vec![0.0, 1.0], vec![1.0, 0.0]).unwrap();
         assert_eq!(c.scalar_at(0.999_999), 1.0);
         assert_eq!(c.scalar_at(1.0), 0.0);
+    }
+
+    #[test]
+    fn a_step_to_the_next_value_leaves_a_key_its_own() {
+        let parts = Curve::step(ValueKind::Scalar, vec![0.0, 1.0, 2.0], vec![1.0, 5.0, 7.0]).unwrap();
+        let parts = CurveParts { spans: Spans::Uniform(SpanKind::StepNext), ..parts.into_parts() };
+        let c = Curve::new(parts).unwrap();
+        let at = |t| c.scalar_at(t);
+        assert_eq!([at(0.0), at(1e-9), at(1.0), at(1.5), at(2.0)], [1.0, 5.0, 5.0, 7.0, 7.0]);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! A Hermite span has values `p0`, `p1` and slopes `m0`, `m1` per second over `h` seconds.
 //! A Bezier span has its two inner points as offsets in time and value from its own key, and
-//! its time has to be solved for the curve parameter. Handles whose time lengths together pass
-//! the gap are scaled by gap/sum in time and value, so that time never runs backward.
+//! its time has to be solved for the curve parameter. A handle may be as long in time as the gap,
+//! and two such handles may overlap: time never runs backward as long as both inner points lie
+//! within the gap. A longer handle is cut to the gap, in time and value alike. (Programs that
+//! scale overlapping handles down before they evaluate want that done by their importer.)
 
 /// Value of the Hermite span at `s` seconds after its first key.
 ///
@@ -37,19 +39,12 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// The handles as they are used: scaled so that their time lengths fit into the gap `h`.
+    /// The handles as they are used: none longer in time than the gap `h`.
     fn fitted(self, h: f64) -> Self {
-        let sum = self.leave_dt + self.arrive_dt;
-        if sum <= h {
-            return self;
-        }
-        let k = h / sum;
-        Self {
-            leave_dt: self.leave_dt * k,
-            leave: self.leave * k,
-            arrive_dt: self.arrive_dt * k,
-            arrive: self.arrive * k,
-        }
+        let cut = |dt: f64, value: f64| if dt <= h { (dt, value) } else { (h, value * (h / dt)) };
+        let (leave_dt, leave) = cut(self.leave_dt, self.leave);
+        let (arrive_dt, arrive) = cut(self.arrive_dt, self.arrive);
+        Self { leave_dt, leave, arrive_dt, arrive }
     }
 }
 
@@ -150,6 +145,19 @@ mod tests {
             let h = hermite(1.0, 2.0, 4.0, -1.5, 3.0, s);
             assert!((b - h).abs() < 1e-14, "{s}: {b} {h}");
         }
+    }
+
+    #[test]
+    fn overlapping_handles_are_taken_as_they_are_and_too_long_ones_cut() {
+        let overlapping = Handles { leave_dt: 0.9, leave: 4.0, arrive_dt: 0.8, arrive: 3.0 };
+        for i in 0..=100 {
+            let u = f64::from(i) / 100.0;
+            let (x, y) = (bezier_at(0.0, 0.9, 0.2, 1.0, u), bezier_at(0.0, 4.0, 4.0, 1.0, u));
+            assert!((bezier(0.0, 1.0, overlapping, 1.0, x) - y).abs() < 1e-9, "{u}");
+        }
+        let long = Handles { leave_dt: 2.0, leave: 8.0, arrive_dt: 0.8, arrive: 3.0 };
+        let cut = Handles { leave_dt: 1.0, leave: 4.0, ..long };
+        assert_eq!(bezier(0.0, 1.0, long, 1.0, 0.3), bezier(0.0, 1.0, cut, 1.0, 0.3));
     }
 
     #[test]
