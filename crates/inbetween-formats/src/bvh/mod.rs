@@ -14,7 +14,10 @@
 //!
 //! [`read`](self) is in `read.rs`, [`write()`] in `write.rs`.
 
+mod hierarchy;
 mod read;
+mod rows;
+mod text;
 
 use crate::{Format, FormatError, Import, Input, ReadOptions};
 
