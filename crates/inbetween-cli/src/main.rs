@@ -10,6 +10,7 @@
 mod commands;
 mod input;
 mod output;
+mod picture;
 mod progress;
 mod units;
 

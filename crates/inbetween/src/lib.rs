@@ -24,6 +24,7 @@
 
 pub mod camera;
 pub mod clip;
+pub mod compare;
 pub mod curve;
 pub mod edit;
 pub mod math;
