@@ -109,6 +109,14 @@ fn list_clips(clips: &[Clip]) -> String {
     names.join(", ")
 }
 
+/// What a node is called in tables and documents: its name, or `#12` for node 12 without one.
+pub fn shown_name(name: &str, node: Option<usize>) -> String {
+    match node {
+        Some(index) if name.is_empty() => format!("#{index}"),
+        _ => name.to_owned(),
+    }
+}
+
 /// A target as asked for: every node of a name, or `#12` for node 12.
 #[derive(Clone, Debug)]
 pub struct TargetChoice {

@@ -9,7 +9,7 @@ use inbetween_formats::{Import, Severity};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::input::ReadArgs;
+use crate::input::{ReadArgs, shown_name};
 use crate::output::{Failure, Outcome, print, print_json, say};
 use crate::progress::Progress;
 
@@ -126,7 +126,7 @@ fn clip_document(clip: &Clip) -> Value {
         .iter()
         .map(|t| {
             let mut track = json!({
-                "target": t.binding.target,
+                "target": shown_name(&t.binding.target, t.binding.node),
                 "property": t.binding.property.name(),
                 "interpolation": interpolation(t),
                 "keys": t.data.key_count(),
@@ -182,7 +182,7 @@ fn text(path: &Path, import: &Import) -> String {
             let _ = writeln!(
                 out,
                 "    {} . {}  {} keys, {}",
-                t.binding.target,
+                shown_name(&t.binding.target, t.binding.node),
                 t.binding.property.name(),
                 t.data.key_count(),
                 interpolation(t)

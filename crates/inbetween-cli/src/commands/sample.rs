@@ -8,7 +8,7 @@ use inbetween::sample::Frames;
 use inbetween::{Clip, FrameRate, LocalPose, ModelPose, Property, Skeleton, Track, TrackMask};
 use serde_json::{Value, json};
 
-use crate::input::{ReadArgs, TargetChoice, one_clip};
+use crate::input::{ReadArgs, TargetChoice, one_clip, shown_name};
 use crate::output::{Failure, Outcome, print, say_notes};
 use crate::units;
 
@@ -132,7 +132,7 @@ fn tracks(skeleton: &Skeleton, clip: &Clip, times: &[f64], choice: Option<&Targe
     let mut sampled: Vec<Sampled> = chosen
         .iter()
         .map(|t| Sampled {
-            target: t.binding.target.clone(),
+            target: shown_name(&t.binding.target, t.binding.node),
             node: t.binding.node,
             property: t.binding.property.name().to_owned(),
             path: t.binding.path.clone(),
@@ -162,7 +162,7 @@ fn world(skeleton: &Skeleton, clip: &Clip, times: &[f64], choice: Option<&Target
         .iter()
         .flat_map(|&n| {
             ["translation", "rotation", "scale"].map(|property| Sampled {
-                target: skeleton.joints()[n].name.clone(),
+                target: shown_name(&skeleton.joints()[n].name, Some(n)),
                 node: Some(n),
                 property: property.to_owned(),
                 path: None,
