@@ -13,6 +13,14 @@ pub enum FormatError {
         /// Extensions it reads.
         known: String,
     },
+    /// No writer knows the format.
+    #[error("{file}: not a format this program writes; end the name with one of {known}")]
+    Unwritten {
+        /// The file.
+        file: String,
+        /// Extensions it writes.
+        known: String,
+    },
     /// The operating system said no.
     #[error("{file}: {error}")]
     Io {

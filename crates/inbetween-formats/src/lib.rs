@@ -8,6 +8,7 @@
 
 pub mod convention;
 mod error;
+mod export;
 mod import;
 
 #[cfg(feature = "bvh")]
@@ -21,6 +22,7 @@ pub mod native;
 
 pub use convention::Convention;
 pub use error::FormatError;
+pub use export::{WRITTEN, export};
 pub use import::{Import, Input, Note, ReadOptions, Severity, Source};
 
 use std::path::Path;

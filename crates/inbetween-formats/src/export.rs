@@ -1,0 +1,25 @@
+//! One door out: an import, its clips perhaps changed, as the bytes of a file.
+//!
+//! The counterpart of [`crate::import`]. Which writer is used follows from the file name's
+//! extension; what a format cannot hold comes back as notes.
+
+use std::path::Path;
+
+use crate::{FormatError, Import, Note, native};
+
+/// File name extensions that can be written, in lower case, without the dot.
+pub const WRITTEN: &[&str] = &["inb"];
+
+/// The bytes of a file called `name` that holds `import`, and what was lost or changed in it.
+///
+/// `import` is in the house's units.
+///
+/// # Errors
+/// If nothing writes files of that name, or the format cannot hold what it must.
+pub fn export(import: &Import, name: &str) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
+    let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
+    match extension.as_str() {
+        "inb" => Ok((native::write(import)?.into_bytes(), Vec::new())),
+        _ => Err(FormatError::Unwritten { file: name.to_owned(), known: WRITTEN.join(", ") }),
+    }
+}
