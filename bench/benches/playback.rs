@@ -68,7 +68,7 @@ fn main() {
             (0..JOINTS).map(plain).collect()
         })
         .collect();
-    let mask = RuntimeMask::new(&vec![0.7; JOINTS]);
+    let mask = RuntimeMask::new(&[0.7; JOINTS]);
     let level = best_level();
     let (below, layer) = poses.split_at(CHARACTERS);
     let mut out = frames[0].clone();

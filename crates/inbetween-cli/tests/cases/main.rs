@@ -13,6 +13,7 @@
 
 mod errors;
 mod facts;
+mod playback;
 mod probe;
 mod results;
 mod subject;
@@ -34,18 +35,10 @@ const NOT_BUILT: &[&str] = &[
     "report_mentions",
     "diff",
     "ci_check",
-    "make_additive",
     "cut",
     "resample",
     "rebase_to_zero",
     "close_loop",
-    "play_then",
-    "play_steps",
-    "eval_layers",
-    "eval_layers_same_for_all_orders",
-    "root_motion",
-    "root_motion_steps",
-    "pose_root",
     "camera",
     "camera_mode",
     "camera_mode_range",
@@ -99,12 +92,12 @@ pub type Maker = fn(&Subject, &Value) -> Result<Subject, Verdict>;
 
 /// All tables of checks.
 fn checks() -> impl Iterator<Item = &'static (&'static str, Check)> {
-    [facts::CHECKS, values::CHECKS, errors::CHECKS].into_iter().flatten()
+    [facts::CHECKS, values::CHECKS, errors::CHECKS, playback::CHECKS].into_iter().flatten()
 }
 
 /// All tables of makers.
 fn makers() -> impl Iterator<Item = &'static (&'static str, Maker)> {
-    [results::MAKERS].into_iter().flatten()
+    [results::MAKERS, playback::MAKERS].into_iter().flatten()
 }
 
 /// Lines printed and the sum of them.

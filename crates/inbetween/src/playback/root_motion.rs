@@ -202,13 +202,16 @@ impl RootTrack {
 
     /// The displacement and turn between two player times in the axes of the clip's start.
     pub fn displacement(&self, from: f64, to: f64, wrap: Wrap) -> Rigid {
-        let (a, b) = (self.travelled(from, wrap), self.travelled(to, wrap));
-        // Back into the axes in which the clip's start faces as the clip has it.
-        let facing = self.world_part(self.start).rotation;
+        let (facing, delta) = (self.facing(from, wrap), self.delta(from, to, wrap));
         Rigid {
-            rotation: (facing * b.rotation * a.rotation.conjugate() * facing.conjugate()).normalize(),
-            translation: facing * (b.translation - a.translation),
+            rotation: (facing * delta.rotation * facing.conjugate()).normalize(),
+            translation: facing * delta.translation,
         }
+    }
+
+    /// How the character faces at a player's time, in the axes of the clip itself.
+    pub fn facing(&self, time: f64, wrap: Wrap) -> DQuat {
+        (self.world_part(self.start).rotation * self.travelled(time, wrap).rotation).normalize()
     }
 }
 

@@ -297,7 +297,7 @@ fn coefficients<S: Simd>(simd: S, t: f32x8<S>) -> [f32x8<S>; TERMS] {
     let mut product = f32x8::splat(simd, 1.0);
     for i in 0..TERMS {
         let (u, v) = SERIES[i];
-        product = product * (f32x8::splat(simd, u) * tt - f32x8::splat(simd, v));
+        product *= f32x8::splat(simd, u) * tt - f32x8::splat(simd, v);
         out[i] = product;
     }
     out
