@@ -128,6 +128,8 @@ pub struct MotionDatabase {
     pub(crate) rows: Rows,
     pub(crate) order: Order,
     pub(crate) tree: Tree,
+    /// The schema it was baked by; empty when it was made of bare numbers.
+    pub(crate) schema: String,
 }
 
 /// Fewest rows for which the tree is used; below, going through all blocks is as fast.
@@ -225,7 +227,7 @@ impl MotionDatabase {
         let rows = Rows::new(options.format, count, columns, |slot| {
             &values[order[slot] as usize * columns..][..columns]
         });
-        Ok(Self { channels, options, scale, clips, runs, tags, rows, order: Order::new(&order), tree })
+        Ok(Self { channels, options, scale, clips, runs, tags, rows, order: Order::new(&order), tree, schema: String::new() })
     }
 
     /// Number of rows.
@@ -311,6 +313,12 @@ impl MotionDatabase {
     #[must_use]
     pub fn normalised(&self, row: u32, column: usize) -> f32 {
         self.rows.value(self.order.slot(row), column, self.columns())
+    }
+
+    /// The text of the schema it was baked by; empty when it was made of bare numbers.
+    #[must_use]
+    pub fn schema_text(&self) -> &str {
+        &self.schema
     }
 
     /// The structure searches use: chosen by the number of rows.

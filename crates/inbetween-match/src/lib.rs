@@ -33,19 +33,26 @@
 //! ```
 
 mod axes;
+mod bake;
 mod categories;
+pub mod channels;
 mod database;
 mod error;
 mod kernel;
+mod motion;
 mod normalise;
 mod order;
 mod rows;
+mod schema;
 mod search;
 mod tree;
 
+pub use bake::{BakeClip, BakeReport, ClipReport, bake, clip_hash};
 pub use categories::{DO_NOT_USE, Filter, Include};
 pub use database::{ChannelColumns, ClipSource, DatabaseOptions, Family, MotionDatabase, Poses, Run};
 pub use error::MatchError;
+pub use motion::{Motion, Standing, Waypoint};
 pub use normalise::Normalisation;
 pub use rows::RowFormat;
+pub use schema::{CategoryTrack, Ends, Interval, Schema, SchemaChannel, Tag};
 pub use search::{Continuing, Extra, Match, Method, Query, Scratch, Weights};
