@@ -227,7 +227,18 @@ impl MotionDatabase {
         let rows = Rows::new(options.format, count, columns, |slot| {
             &values[order[slot] as usize * columns..][..columns]
         });
-        Ok(Self { channels, options, scale, clips, runs, tags, rows, order: Order::new(&order), tree, schema: String::new() })
+        Ok(Self {
+            channels,
+            options,
+            scale,
+            clips,
+            runs,
+            tags,
+            rows,
+            order: Order::new(&order),
+            tree,
+            schema: String::new(),
+        })
     }
 
     /// Number of rows.

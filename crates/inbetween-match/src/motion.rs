@@ -178,9 +178,7 @@ impl Motion {
             if beyond > 0.0 { (self.end - over, self.end) } else { (self.start, self.start + over) };
         let step = self.root.delta(from, to, Wrap::Hold);
         let turn = yaw(step.rotation) / over;
-        // The mean velocity over the step, as seen from its own end or start.
-        let back = if beyond > 0.0 { step.rotation.conjugate() } else { DQuat::IDENTITY };
-        let velocity = back * step.translation / over;
+        let velocity = steady_velocity(step.translation, turn, over);
         inside.then(arc(velocity, turn, beyond))
     }
 
@@ -367,20 +365,39 @@ pub(crate) fn yaw(rotation: DQuat) -> f64 {
 /// The motion over `time` seconds at a steady velocity in a frame that turns steadily.
 #[must_use]
 pub(crate) fn arc(velocity: DVec3, turn: f64, time: f64) -> Rigid {
-    let angle = turn * time;
-    // ∫ sin and ∫ cos of the heading; by series where the angle is small.
-    let (along, across) = if angle.abs() < 1e-4 {
-        (time * (1.0 - angle * angle / 6.0), time * (angle / 2.0))
-    } else {
-        (math::sin(angle) / turn, (1.0 - math::cos(angle)) / turn)
-    };
+    let (along, across) = arc_integrals(turn, time);
     // A turn by a about +Y takes x to x·cos a + z·sin a and z to z·cos a − x·sin a.
     let translation = DVec3::new(
         velocity.x * along + velocity.z * across,
         velocity.y * time,
         velocity.z * along - velocity.x * across,
     );
-    Rigid { rotation: math::axis_angle(DVec3::Y, angle), translation }
+    Rigid { rotation: math::axis_angle(DVec3::Y, turn * time), translation }
+}
+
+/// The steady velocity in the turning frame that covers `translation` in `time` seconds.
+fn steady_velocity(translation: DVec3, turn: f64, time: f64) -> DVec3 {
+    let (along, across) = arc_integrals(turn, time);
+    let square = along * along + across * across;
+    if square == 0.0 {
+        return DVec3::ZERO;
+    }
+    DVec3::new(
+        (translation.x * along - translation.z * across) / square,
+        translation.y / time,
+        (translation.z * along + translation.x * across) / square,
+    )
+}
+
+/// ∫ cos and ∫ sin of a steadily turning heading from 0 to `time`.
+fn arc_integrals(turn: f64, time: f64) -> (f64, f64) {
+    let angle = turn * time;
+    // By series where the angle is small: the next terms are below 1e-16.
+    if angle.abs() < 1e-4 {
+        (time * (1.0 - angle * angle / 6.0), time * (angle / 2.0))
+    } else {
+        (math::sin(angle) / turn, (1.0 - math::cos(angle)) / turn)
+    }
 }
 
 /// The one node of a name.

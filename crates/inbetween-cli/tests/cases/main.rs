@@ -13,6 +13,7 @@
 
 mod errors;
 mod facts;
+mod matching;
 mod playback;
 mod probe;
 mod results;
@@ -49,12 +50,6 @@ const NOT_BUILT: &[&str] = &[
     "camera_angular_speed_below",
     "overshoot_report",
     "path_error",
-    "trajectory",
-    "match_scale",
-    "match_best",
-    "match_best_weighted",
-    "match_none",
-    "match_equals_brute_force",
 ];
 
 /// What became of a check.
@@ -92,7 +87,7 @@ pub type Maker = fn(&Subject, &Value) -> Result<Subject, Verdict>;
 
 /// All tables of checks.
 fn checks() -> impl Iterator<Item = &'static (&'static str, Check)> {
-    [facts::CHECKS, values::CHECKS, errors::CHECKS, playback::CHECKS].into_iter().flatten()
+    [facts::CHECKS, values::CHECKS, errors::CHECKS, playback::CHECKS, matching::CHECKS].into_iter().flatten()
 }
 
 /// All tables of makers.
