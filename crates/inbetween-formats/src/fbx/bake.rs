@@ -3,18 +3,21 @@
 //! Between two breaks (the key times of everything that takes part) the function is smooth. Each
 //! such interval gets the cubic through four of its values and is halved until the cubic meets
 //! the function at three more places within the tolerance. Jumps at breaks are kept as steps a
-//! tick wide.
+//! tick wide. What the tolerance asks for may be out of reach (halving ends somewhere): the
+//! largest difference seen is given back with the curve.
 
 use inbetween::{Curve, CurveError, CurveParts, Extrapolation, SpanKind, Spans, Tangents, ValueKind};
 
 /// Values of up to four components.
 pub(super) type Row = [f64; 4];
 
-/// Most halvings of one interval between two breaks.
-const DEPTH: u32 = 9;
+/// Most halvings of one interval between two breaks: each makes a cubic's error 16 times smaller.
+const DEPTH: u32 = 8;
 
 struct Out {
     kind: ValueKind,
+    tolerance: f64,
+    worst: f64,
     times: Vec<f64>,
     rows: Vec<Row>,
     kinds: Vec<SpanKind>,
@@ -53,7 +56,9 @@ fn distance(a: &Row, b: &Row) -> f64 {
     a.iter().zip(b).fold(0.0, |m, (x, y)| f64::max(m, (x - y).abs()))
 }
 
-/// Fits `f` over `breaks` (increasing, at least one) within `tolerance` in every component.
+/// Fits `f` over `breaks` (increasing, at least one), aiming at `tolerance` in every component,
+/// relative to the largest value at a break where that is above 1. Returns the curve and the
+/// largest difference found, in the property's own unit.
 ///
 /// `kind` has up to four components and is neither a switch nor weights.
 ///
@@ -65,11 +70,22 @@ pub(super) fn fit(
     tick: f64,
     tolerance: f64,
     f: &mut dyn FnMut(f64) -> Row,
-) -> Result<Curve, CurveError> {
+) -> Result<(Curve, f64), CurveError> {
     let width = kind.width();
-    let mut out = Out { kind, times: vec![], rows: vec![], kinds: vec![], leave: vec![], arrive: vec![] };
+    let values = breaks.iter().flat_map(|&t| f(t)).filter(|v| v.is_finite());
+    let size = values.fold(1.0f64, |m, v| m.max(v.abs()));
+    let mut out = Out {
+        kind,
+        tolerance: tolerance * size,
+        worst: 0.0,
+        times: vec![],
+        rows: vec![],
+        kinds: vec![],
+        leave: vec![],
+        arrive: vec![],
+    };
     // A slope of 10 000 a second moves a value by 2e-7 in a tick; more than this is a jump.
-    let jump = 1e-6;
+    let jump = 1e-6 * size;
     for (i, &t) in breaks.iter().enumerate() {
         let row = out.near_last(f(t));
         out.push(t, row);
@@ -89,14 +105,14 @@ pub(super) fn fit(
         if distance(&before, &end) > jump {
             b = next - tick;
         }
-        cubic(&mut out, f, a, b, tolerance, 0);
+        cubic(&mut out, f, a, b, 0);
         if b < next {
             let last = out.kinds.len() - 1;
             out.kinds[last] = SpanKind::Step;
         }
     }
     let flat = |rows: &[Row]| rows.iter().flat_map(|r| r[..width].iter().copied()).collect::<Vec<f64>>();
-    Curve::new(CurveParts {
+    let curve = Curve::new(CurveParts {
         kind,
         times: out.times.into(),
         values: flat(&out.rows),
@@ -108,11 +124,12 @@ pub(super) fn fit(
         })),
         before: Extrapolation::Hold,
         after: Extrapolation::Hold,
-    })
+    })?;
+    Ok((curve, out.worst))
 }
 
 /// Appends spans over `a`..`b`; the key at `a` is there already, the one at `b` is added.
-fn cubic(out: &mut Out, f: &mut dyn FnMut(f64) -> Row, a: f64, b: f64, tolerance: f64, depth: u32) {
+fn cubic(out: &mut Out, f: &mut dyn FnMut(f64) -> Row, a: f64, b: f64, depth: u32) {
     let h = b - a;
     let mut at = |u: f64, last: &Row| {
         let row = f(a + u * h);
@@ -140,11 +157,12 @@ fn cubic(out: &mut Out, f: &mut dyn FnMut(f64) -> Row, a: f64, b: f64, tolerance
         worst = worst.max(distance(&value, &fit));
     }
     let middle = a + 0.5 * h;
-    if worst > tolerance && depth < DEPTH && a < middle && middle < b {
-        cubic(out, f, a, middle, tolerance, depth + 1);
-        cubic(out, f, middle, b, tolerance, depth + 1);
+    if worst > out.tolerance && depth < DEPTH && a < middle && middle < b {
+        cubic(out, f, a, middle, depth + 1);
+        cubic(out, f, middle, b, depth + 1);
         return;
     }
+    out.worst = out.worst.max(worst);
     let last = out.times.len() - 1;
     if out.push(b, p3) {
         out.kinds[last] = SpanKind::Hermite;
@@ -163,7 +181,7 @@ mod tests {
             let v = if t < 1.0 { (3.0 * t).sin() } else { 5.0 - t };
             [v, 0.0, 0.0, 0.0]
         };
-        let curve = fit(ValueKind::Scalar, &[0.0, 1.0, 2.0], 2e-11, 1e-8, &mut f).unwrap();
+        let curve = fit(ValueKind::Scalar, &[0.0, 1.0, 2.0], 2e-11, 1e-8, &mut f).unwrap().0;
         for i in 0..=400 {
             let t = f64::from(i) * 0.005;
             assert!((curve.scalar_at(t) - f(t)[0]).abs() < 1e-7, "{t}");
@@ -174,6 +192,6 @@ mod tests {
     #[test]
     fn a_cubic_needs_no_more_keys_than_its_ends() {
         let mut f = |t: f64| -> Row { [t * t * t - t, 0.0, 0.0, 0.0] };
-        assert_eq!(fit(ValueKind::Scalar, &[0.0, 2.0], 2e-11, 1e-9, &mut f).unwrap().len(), 2);
+        assert_eq!(fit(ValueKind::Scalar, &[0.0, 2.0], 2e-11, 1e-9, &mut f).unwrap().0.len(), 2);
     }
 }

@@ -53,6 +53,9 @@ struct Reader<'a> {
     scene: &'a ufbx::Scene,
     joints: &'a [Joint],
     file: &'a str,
+    options: &'a ReadOptions,
+    /// Keys of the file and those fitted so far.
+    keys_made: &'a mut u64,
     stack: &'a ufbx::AnimStack,
     tick: f64,
     pool: TimePool,
@@ -69,17 +72,8 @@ pub(super) fn read(
     options: &ReadOptions,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Clip>, FormatError> {
-    let keys: u64 = scene.anim_curves.into_iter().map(|c| c.keyframes.count as u64).sum();
-    if keys > options.max_keys {
-        return Err(FormatError::Limit {
-            file: file.to_owned(),
-            place: "all animation curves".to_owned(),
-            what: "keys".to_owned(),
-            found: keys,
-            limit: options.max_keys,
-            advice: "raise the limit or split the file".to_owned(),
-        });
-    }
+    let mut keys: u64 = scene.anim_curves.iter().map(|c| c.keyframes.count as u64).sum();
+    check_keys(file, keys, options)?;
     let rate = rate(scene);
     let ticks = scene.metadata.ktime_second;
     let tick = 1.0 / if ticks > 0 { ticks as f64 } else { 46_186_158_000.0 };
@@ -89,6 +83,8 @@ pub(super) fn read(
             scene,
             joints,
             file,
+            options,
+            keys_made: &mut keys,
             stack,
             tick,
             pool: TimePool::default(),
@@ -113,18 +109,14 @@ pub(super) fn read(
         notes.append(&mut reader.notes);
         clips.push(clip);
     }
-    let loose = scene
+    let in_takes: HashSet<u32> =
+        scene.anim_stacks.iter().flat_map(|s| s.layers.iter().map(|l| l.element.element_id)).collect();
+    let loose: Vec<String> = scene
         .anim_layers
-        .into_iter()
-        .filter(|l| {
-            l.anim_props.count > 0
-                && !scene
-                    .anim_stacks
-                    .into_iter()
-                    .any(|s| s.layers.iter().any(|x| x.element.element_id == l.element.element_id))
-        })
+        .iter()
+        .filter(|l| l.anim_props.count > 0 && !in_takes.contains(&l.element.element_id))
         .map(|l| l.element.name.to_string())
-        .collect::<Vec<_>>();
+        .collect();
     if !loose.is_empty() {
         notes.push(Note::new(
             Severity::Lost,
@@ -133,6 +125,20 @@ pub(super) fn read(
         ));
     }
     Ok(clips)
+}
+
+fn check_keys(file: &str, keys: u64, options: &ReadOptions) -> Result<(), FormatError> {
+    if keys <= options.max_keys {
+        return Ok(());
+    }
+    Err(FormatError::Limit {
+        file: file.to_owned(),
+        place: "all animation curves".to_owned(),
+        what: "keys".to_owned(),
+        found: keys,
+        limit: options.max_keys,
+        advice: "raise the limit or split the file".to_owned(),
+    })
 }
 
 /// The file's frame rate as an exact ratio. The drop modes count frames otherwise but run at the
@@ -167,17 +173,28 @@ impl<'a> Reader<'a> {
             for prop in l.anim_props.as_ref() {
                 let element: &'a ufbx::Element = prop.element.as_ref();
                 let name: &'a str = prop.prop_name.as_ref();
-                let rank = match name {
-                    "Lcl Translation" => 0,
-                    "Lcl Rotation" => 1,
-                    "Lcl Scaling" => 2,
-                    _ => 3,
-                };
+                let rank = name_rank(name);
                 let not_node = element.type_ != ufbx::ElementType::Node;
                 map.entry((not_node, element.element_id, rank, name))
                     .or_insert_with(|| Driven { element, name, parts: Vec::new() })
                     .parts
                     .push((layer, prop));
+            }
+        }
+        // Properties that take their value from another property move when that one does.
+        for node in &self.scene.nodes {
+            let node: &'a ufbx::Node = &self.scene.nodes[node.element.typed_id as usize];
+            for prop in node.element.props.props.as_ref() {
+                let name: &'a str = prop.name.as_ref();
+                if prop.flags.has_any(ufbx::PropFlags::CONNECTED) && name.starts_with("Lcl ") {
+                    let rank = name_rank(name);
+                    let element = &node.element;
+                    map.entry((false, element.element_id, rank, name)).or_insert_with(|| Driven {
+                        element,
+                        name,
+                        parts: Vec::new(),
+                    });
+                }
             }
         }
         map.into_values().collect()
@@ -318,7 +335,6 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             Combined::Fit(why) => {
-                let breaks = self.breaks(std::slice::from_ref(d));
                 let anim = &self.stack.anim;
                 let name = d.name;
                 let (kind, mut f): (_, Box<dyn FnMut(f64) -> Row>) = match property {
@@ -331,23 +347,44 @@ impl<'a> Reader<'a> {
                     ),
                     _ => (ValueKind::Vector(3), Box::new(|t| evaluate(anim, &node.element, name, t))),
                 };
-                let curve = bake::fit(kind, &breaks, self.tick, FIT_TOLERANCE, &mut f);
-                drop(f);
-                let curve = curve.map_err(|e| self.curve_error(d, "", &e))?;
-                self.note_fit(d, why, curve.len());
-                TrackData::Curve(curve)
+                TrackData::Curve(self.fit(d, kind, why, &mut f)?)
             }
         };
         self.push(Some(index), &node.element.name, property, data, rest, true);
         Ok(())
     }
 
-    fn note_fit(&mut self, d: &Driven<'_>, why: &str, keys: usize) {
-        self.note(
-            Severity::Info,
-            d,
-            format!("{why}; the result is fitted by {keys} cubic keys within {FIT_TOLERANCE}"),
-        );
+    /// A property as cubic keys fitted to `f`, with a note that says why and how well.
+    fn fit(
+        &mut self,
+        d: &Driven<'_>,
+        kind: ValueKind,
+        why: &str,
+        f: &mut dyn FnMut(f64) -> Row,
+    ) -> Result<Curve, FormatError> {
+        let breaks = self.breaks(d);
+        let (curve, worst) = self.fit_over(d, kind, &breaks, f)?;
+        self.note_fit(d, why, curve.len(), worst);
+        Ok(curve)
+    }
+
+    fn fit_over(
+        &mut self,
+        d: &Driven<'_>,
+        kind: ValueKind,
+        breaks: &[f64],
+        f: &mut dyn FnMut(f64) -> Row,
+    ) -> Result<(Curve, f64), FormatError> {
+        let fitted = bake::fit(kind, breaks, self.tick, FIT_TOLERANCE, f);
+        let (curve, worst) = fitted.map_err(|e| self.curve_error(d, "", &e))?;
+        *self.keys_made += curve.len() as u64;
+        check_keys(self.file, *self.keys_made, self.options)?;
+        Ok((curve, worst))
+    }
+
+    fn note_fit(&mut self, d: &Driven<'_>, why: &str, keys: usize, worst: f64) {
+        let text = format!("{why}; the result is kept as {keys} cubic keys, at most {worst:.1e} off");
+        self.note(Severity::Info, d, text);
     }
 
     /// Fits translation, rotation and scale of a node whose pivots or pre-rotation are animated.
@@ -358,23 +395,25 @@ impl<'a> Reader<'a> {
         why: &'static str,
     ) -> Result<(), FormatError> {
         let Some(index) = index_of(self.scene, node) else { return Ok(()) };
-        let own: Vec<&Driven<'a>> = driven
+        // `driven` is in order of elements.
+        let id = node.element.element_id;
+        let nodes = &driven[..driven.partition_point(|d| d.element.type_ == ufbx::ElementType::Node)];
+        let first = nodes.partition_point(|d| d.element.element_id < id);
+        let own: Vec<&Driven<'a>> = nodes[first..]
             .iter()
-            .filter(|d| {
-                d.element.element_id == node.element.element_id
-                    && (d.name.starts_with("Lcl ") || FRAME_PROPERTIES.contains(&d.name))
-            })
+            .take_while(|d| d.element.element_id == id)
+            .filter(|d| d.name.starts_with("Lcl ") || FRAME_PROPERTIES.contains(&d.name))
             .collect();
         let mut breaks = Vec::new();
         for d in &own {
-            breaks.extend(self.breaks(std::slice::from_ref(*d)));
+            breaks.extend(self.breaks(d));
         }
         breaks.sort_unstable_by(f64::total_cmp);
         breaks.dedup();
         let joint = &self.joints[index];
         let pivot = joint.pivot.clone();
         let anim = &self.stack.anim;
-        let mut keys = 0;
+        let (mut keys, mut worst) = (0, 0.0f64);
         for property in [Property::Translation, Property::Rotation, Property::Scale] {
             let (kind, rest) = match property {
                 Property::Translation => (ValueKind::Vector(3), joint.rest.translation.to_array().to_vec()),
@@ -404,16 +443,13 @@ impl<'a> Reader<'a> {
                     }
                 }
             };
-            let curve = bake::fit(kind, &breaks, self.tick, FIT_TOLERANCE, &mut f)
-                .map_err(|e| self.curve_error(own[0], "", &e))?;
+            let (curve, off) = self.fit_over(own[0], kind, &breaks, &mut f)?;
             keys += curve.len();
+            worst = worst.max(off);
             self.push(Some(index), &node.element.name, property, TrackData::Curve(curve), rest, true);
         }
-        self.note(
-            Severity::Info,
-            own[0],
-            format!("{why} is animated; the node's whole transform is fitted by {keys} cubic keys within {FIT_TOLERANCE}"),
-        );
+        let why = format!("{why} is animated, so the node's whole transform is fitted");
+        self.note_fit(own[0], &why, keys, worst);
         Ok(())
     }
 
@@ -503,12 +539,9 @@ impl<'a> Reader<'a> {
                 }
             }
             Combined::Fit(why) => {
-                let breaks = self.breaks(std::slice::from_ref(d));
                 let anim = &self.stack.anim;
                 let mut f = |t: f64| evaluate(anim, d.element, d.name, t);
-                let curve = bake::fit(kind, &breaks, self.tick, FIT_TOLERANCE, &mut f)
-                    .map_err(|e| self.curve_error(d, "", &e))?;
-                self.note_fit(d, why, curve.len());
+                let curve = self.fit(d, kind, why, &mut f)?;
                 (TrackData::Curve(curve), rest, true)
             }
         };
@@ -590,13 +623,9 @@ impl<'a> Reader<'a> {
         match self.combine(d, 1)? {
             Combined::Keyed(axes) => Ok(affine(&axes[0], 0.01, 0.0)),
             Combined::Fit(why) => {
-                let breaks = self.breaks(std::slice::from_ref(d));
                 let anim = &self.stack.anim;
                 let mut f = |t: f64| evaluate(anim, d.element, d.name, t).map(|v| v * 0.01);
-                let curve = bake::fit(ValueKind::Scalar, &breaks, self.tick, FIT_TOLERANCE, &mut f)
-                    .map_err(|e| self.curve_error(d, "", &e))?;
-                self.note_fit(d, why, curve.len());
-                Ok(Axis::Curve(curve))
+                Ok(Axis::Curve(self.fit(d, ValueKind::Scalar, why, &mut f)?))
             }
         }
     }
@@ -720,7 +749,11 @@ impl<'a> Reader<'a> {
             for (r, a) in result.iter_mut().zip(&axes) {
                 match sum(&affine(r, keep, 0.0), &affine(a, add, 0.0)) {
                     Some(s) => *r = s,
-                    None => return Ok(Combined::Fit("two layers have curves with different keys")),
+                    None => {
+                        return Ok(Combined::Fit(
+                            "two layers have curves that do not add up with their own keys",
+                        ));
+                    }
                 }
             }
         }
@@ -729,7 +762,7 @@ impl<'a> Reader<'a> {
 
     /// Key times of everything that takes part in a property, weights of layers included, and the
     /// take's ends where a curve goes on beyond its keys.
-    fn breaks(&self, driven: &[Driven<'_>]) -> Vec<f64> {
+    fn breaks(&self, d: &Driven<'_>) -> Vec<f64> {
         let mut times = Vec::new();
         let mut beyond = false;
         let mut add = |curve: &ufbx::AnimCurve| {
@@ -739,23 +772,19 @@ impl<'a> Reader<'a> {
                 beyond = true;
             }
         };
-        for d in driven {
-            for (index, part) in &d.parts {
-                part.anim_value.curves.iter().flatten().for_each(|c| add(c));
-                let layer: &ufbx::AnimLayer = &self.stack.layers[*index];
-                if layer.weight_is_animated
-                    && let Some(weight) = ufbx::find_anim_prop(layer, &layer.element, "Weight")
-                {
-                    weight.anim_value.curves.iter().flatten().for_each(|c| add(c));
-                }
+        for (index, part) in &d.parts {
+            part.anim_value.curves.iter().flatten().for_each(|c| add(c));
+            let layer: &ufbx::AnimLayer = &self.stack.layers[*index];
+            if layer.weight_is_animated
+                && let Some(weight) = ufbx::find_anim_prop(layer, &layer.element, "Weight")
+            {
+                weight.anim_value.curves.iter().flatten().for_each(|c| add(c));
             }
-            // What drives it from elsewhere: every curve of the take may matter.
-            if self.is_connected(d) {
-                for layer in &self.stack.layers {
-                    for value in &layer.anim_values {
-                        value.curves.iter().flatten().for_each(|c| add(c));
-                    }
-                }
+        }
+        // What drives it from elsewhere: every curve of the take may matter.
+        if self.is_connected(d) {
+            for value in self.stack.layers.iter().flat_map(|l| l.anim_values.iter()) {
+                value.curves.iter().flatten().for_each(|c| add(c));
             }
         }
         let (begin, end) = (self.stack.time_begin, self.stack.time_end);
@@ -801,6 +830,16 @@ impl<'a> Reader<'a> {
             }
         }
         (axes, true)
+    }
+}
+
+/// Translation, rotation and scale come first among a node's properties.
+fn name_rank(name: &str) -> u8 {
+    match name {
+        "Lcl Translation" => 0,
+        "Lcl Rotation" => 1,
+        "Lcl Scaling" => 2,
+        _ => 3,
     }
 }
 
@@ -867,15 +906,12 @@ fn sum(a: &Axis, b: &Axis) -> Option<Axis> {
 }
 
 fn sum_curves(a: &Curve, b: &Curve) -> Option<Curve> {
-    if a.times()[..] != b.times()[..] {
-        return None;
-    }
     let (p, q): (&CurveParts, &CurveParts) = (a.parts(), b.parts());
-    let adds = |e: Extrapolation| !matches!(e, Extrapolation::Linear) || a.len() > 1;
-    if p.before != q.before || p.after != q.after || !adds(p.before) || !adds(p.after) {
-        return None;
+    let kinds_agree = || (0..a.len().saturating_sub(1)).all(|i| a.span(i) == b.span(i));
+    if a.times()[..] != b.times()[..] || !kinds_agree() {
+        return sum_smooth(a, b);
     }
-    if (0..a.len().saturating_sub(1)).any(|i| a.span(i) != b.span(i)) {
+    if p.before != q.before || p.after != q.after {
         return None;
     }
     let mut parts = p.clone();
@@ -892,6 +928,45 @@ fn sum_curves(a: &Curve, b: &Curve) -> Option<Curve> {
         _ => return None,
     }
     Curve::new(parts).ok()
+}
+
+/// The sum of two curves of straight and Hermite spans, held outside their keys: a piece of a
+/// cubic is a cubic, so with the keys of both the sum is exact.
+fn sum_smooth(a: &Curve, b: &Curve) -> Option<Curve> {
+    let plain = |c: &Curve| {
+        let (before, after) = (c.parts().before, c.parts().after);
+        before == Extrapolation::Hold
+            && after == Extrapolation::Hold
+            && (0..c.len() - 1).all(|i| matches!(c.span(i), SpanKind::Linear | SpanKind::Hermite))
+    };
+    if !plain(a) || !plain(b) {
+        return None;
+    }
+    let mut times: Vec<f64> = a.times().iter().chain(b.times().iter()).copied().collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times.dedup();
+    let values = times.iter().map(|&t| a.scalar_at(t) + b.scalar_at(t)).collect();
+    let leave = times.iter().map(|&t| slope(a, t, true) + slope(b, t, true)).collect();
+    let arrive = times.iter().map(|&t| slope(a, t, false) + slope(b, t, false)).collect();
+    Curve::hermite(ValueKind::Scalar, times, values, leave, arrive).ok()
+}
+
+/// Slope just after (or just before) `time` of a curve of straight and Hermite spans.
+fn slope(c: &Curve, time: f64, after: bool) -> f64 {
+    let times = c.times();
+    let next =
+        if after { times.partition_point(|&t| t <= time) } else { times.partition_point(|&t| t < time) };
+    if next == 0 || next == times.len() {
+        return 0.0;
+    }
+    let (i, h) = (next - 1, times[next] - times[next - 1]);
+    let (v0, v1) = (c.values()[i], c.values()[next]);
+    match (&c.parts().tangents, c.span(i)) {
+        (Some(t), SpanKind::Hermite) => {
+            inbetween::curve::segment::hermite_slope(v0, t.leave[i], v1, t.arrive[next], h, time - times[i])
+        }
+        _ => (v1 - v0) / h,
+    }
 }
 
 /// The component as a switch, if it is plainly on or off at all times; `on` maps a value to 1 or
