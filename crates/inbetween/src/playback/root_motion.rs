@@ -7,14 +7,15 @@
 //! `Lⁿ · rel(t)`, with `L` the motion of one pass and `rel` the motion since the clip's start. The
 //! power is by repeated squaring, so a loop played for days is as exact as one pass.
 
-use glam::{DQuat, DVec3};
+use glam::{DAffine3, DQuat, DVec3};
+use thiserror::Error;
 
 use crate::math;
 use crate::pose::{LocalPose, ModelPose, decompose};
-use crate::skeleton::{Skeleton, Transform};
+use crate::skeleton::{Joint, Skeleton, Transform};
 use crate::time::Wrap;
-use crate::track::TrackMask;
-use crate::{Clip, Curve, CurveError, ValueKind};
+use crate::track::{Binding, Property, Track, TrackData, TrackMask};
+use crate::{Clip, Curve, CurveError, SpanKind, ValueKind};
 
 /// A turn and a move, without scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -215,6 +216,174 @@ impl RootTrack {
     }
 }
 
+/// Where the motion taken out of a node's pose goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RootDestination {
+    /// Nowhere: the character walks on the spot.
+    Discard,
+    /// Onto the node's parent, which then carries the path and heading.
+    Parent,
+}
+
+/// Why root motion could not be taken out of a clip.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum RootMotionError {
+    /// There is no such node.
+    #[error("there is no node {node}; the skeleton has {count}")]
+    NoNode {
+        /// The node asked for.
+        node: usize,
+        /// Nodes there are.
+        count: usize,
+    },
+    /// Nothing above the node could carry the motion.
+    #[error(
+        "{name:?} has no node above it that could carry the motion; take the motion out in place, \
+         or name a node further down (such as the hips)"
+    )]
+    NoParent {
+        /// The node's name.
+        name: String,
+    },
+    /// The clip gave a curve that cannot be.
+    #[error(transparent)]
+    Curve(#[from] CurveError),
+}
+
+/// The clip with the root motion of `node` taken out of its pose and, if asked, put onto its
+/// parent. In the world the node then moves as before (on the parent), or on the spot.
+///
+/// `times` are where the result has keys: the clip's key times, or frames where curves are not
+/// straight. The parts are split as [`RootParts::split`] does, against the node's rest heading.
+///
+/// # Errors
+/// If there is no such node, or no parent to carry the motion.
+pub fn take_out(
+    clip: &Clip,
+    skeleton: &Skeleton,
+    node: usize,
+    parts: RootParts,
+    destination: RootDestination,
+    times: &[f64],
+) -> Result<Clip, RootMotionError> {
+    let joints = skeleton.joints();
+    let joint = joints.get(node).ok_or(RootMotionError::NoNode { node, count: joints.len() })?;
+    let parent = joint.parent;
+    if destination == RootDestination::Parent && parent.is_none() {
+        return Err(RootMotionError::NoParent { name: joint.name.clone() });
+    }
+    let root = RootTrack::of_node(clip, skeleton, node, times, parts)?;
+    let mut node_rows = (Vec::with_capacity(3 * times.len()), Vec::with_capacity(4 * times.len()));
+    let mut parent_rows = (Vec::with_capacity(3 * times.len()), Vec::with_capacity(4 * times.len()));
+    let (mut local, mut model) = (LocalPose::default(), ModelPose::default());
+    for &t in times {
+        local.sample(clip, skeleton, t, &TrackMask::all());
+        model.update(skeleton, &local);
+        let world = root.world_part(t);
+        let moved = DAffine3::from_rotation_translation(world.rotation, world.translation);
+        let above = parent.map_or(DAffine3::IDENTITY, |p| model.joints[p]);
+        let keeps = destination == RootDestination::Discard;
+        // Where the node stands once the motion is gone, and the frame it is then given in.
+        let at = if keeps { moved.inverse() * model.joints[node] } else { model.joints[node] };
+        let frame = if keeps { above } else { moved * above };
+        push(&mut node_rows, local_in(&frame, &at), local.joints[node].scale, joint);
+        if let (RootDestination::Parent, Some(p)) = (destination, parent) {
+            let grand = joints[p].parent.map_or(DAffine3::IDENTITY, |g| model.joints[g]);
+            push(&mut parent_rows, local_in(&grand, &frame), local.joints[p].scale, &joints[p]);
+        }
+    }
+    let mut out = clip.clone();
+    put(&mut out, node, joint, times, node_rows)?;
+    if let (RootDestination::Parent, Some(p)) = (destination, parent) {
+        put(&mut out, p, &joints[p], times, parent_rows)?;
+    }
+    Ok(out)
+}
+
+/// Translation and rotation that place `world` in `frame`.
+fn local_in(frame: &DAffine3, world: &DAffine3) -> Transform {
+    decompose(&(frame.inverse() * *world)).0
+}
+
+/// Adds a key, taking back what the joint's pivot will add.
+fn push(rows: &mut (Vec<f64>, Vec<f64>), folded: Transform, scale: DVec3, joint: &Joint) {
+    let bare = Transform { translation: DVec3::ZERO, rotation: folded.rotation, scale };
+    let offset = joint.pivot.as_ref().map_or(DVec3::ZERO, |p| p.fold(bare).translation);
+    rows.0.extend((folded.translation - offset).to_array());
+    rows.1.extend(folded.rotation.to_array());
+}
+
+/// Puts new translation and rotation tracks in the place of a node's old ones.
+fn put(
+    clip: &mut Clip,
+    node: usize,
+    joint: &Joint,
+    times: &[f64],
+    (path, mut turn): (Vec<f64>, Vec<f64>),
+) -> Result<(), CurveError> {
+    crate::edit::align_signs(&mut turn);
+    let rest = joint.rest;
+    for (property, kind, rows, rest) in [
+        (Property::Translation, ValueKind::Vector(3), path, rest.translation.to_array().to_vec()),
+        (Property::Rotation, ValueKind::Rotation, turn, rest.rotation.to_array().to_vec()),
+    ] {
+        let still = rows.chunks_exact(kind.width()).all(|row| row == &rest[..]);
+        let data = TrackData::Curve(Curve::linear(kind, times.to_vec(), rows)?);
+        let old =
+            clip.tracks.iter_mut().find(|t| t.binding.node == Some(node) && t.binding.property == property);
+        match old {
+            Some(track) => track.data = data,
+            None if still => {}
+            None => {
+                let binding = Binding::node(node, joint.name.clone(), property);
+                clip.tracks.push(Track::new(binding, data, rest));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The node whose motion moves the whole character: the highest node with a travelling
+/// translation track that has animated nodes below it, or the highest animated node.
+pub fn guess_root(clip: &Clip, skeleton: &Skeleton) -> Option<usize> {
+    let animated = |n: usize| clip.tracks.iter().any(|t| t.binding.node == Some(n));
+    let travels = |n: usize| {
+        clip.node_track(n, &Property::Translation).is_some_and(|t| {
+            let keys = t.data.key_times();
+            let first = keys.first().map(|&k| t.value_at(k));
+            keys.iter().any(|&k| Some(t.value_at(k)) != first)
+        })
+    };
+    let order = skeleton.order();
+    order
+        .iter()
+        .copied()
+        .find(|&n| animated(n) && travels(n))
+        .or_else(|| order.iter().copied().find(|&n| animated(n)))
+}
+
+/// Times at which root motion is to be sampled: the clip's key times, and frames at `rate`
+/// between them where a curve is not a straight line.
+pub fn sampling_times(clip: &Clip, rate: crate::FrameRate) -> Vec<f64> {
+    let mut times = clip.key_times();
+    let bent = |c: &Curve| {
+        (0..c.len().saturating_sub(1)).any(|i| matches!(c.span(i), SpanKind::Hermite | SpanKind::Bezier))
+    };
+    let angles =
+        |t: &Track| matches!(&t.data, TrackData::Euler(e) if e.between == crate::EulerBetween::Angles);
+    if clip.tracks.iter().any(|t| angles(t) || t.data.curves().iter().any(|c| bent(c))) {
+        let mut frame = 0;
+        while clip.start() + rate.time_of(frame) < clip.end() {
+            times.push(clip.start() + rate.time_of(frame));
+            frame += 1;
+        }
+    }
+    times.extend([clip.start(), clip.end()]);
+    times.sort_unstable_by(f64::total_cmp);
+    times.dedup();
+    times
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,5 +454,81 @@ mod tests {
             assert!((again.translation - motion.translation).length() < 1e-12);
             assert!(math::angle_between(again.rotation, motion.rotation) < 1e-12);
         }
+    }
+
+    /// A root with hips below it that walk a curve while they bob and lean.
+    fn walk() -> (Skeleton, Clip) {
+        let up = Transform { translation: DVec3::new(0.0, 1.0, 0.0), ..Transform::IDENTITY };
+        let mut tilted = up;
+        tilted.rotation = math::axis_angle(DVec3::X, -1.2);
+        let skeleton = Skeleton::new(vec![
+            Joint::new("world", None, Transform::IDENTITY),
+            Joint::new("hips", Some(0), tilted),
+            Joint::new("chest", Some(1), up),
+        ])
+        .unwrap();
+        let mut clip = Clip::new("walk", 0.0, 2.0).unwrap();
+        let times: Vec<f64> = (0..=20).map(|i| f64::from(i) * 0.1).collect();
+        let (mut path, mut turn) = (Vec::new(), Vec::new());
+        for &t in &times {
+            let yaw = math::axis_angle(DVec3::Y, 0.8 * t);
+            path.extend([
+                1.5 * math::sin(0.8 * t),
+                1.0 + 0.03 * math::cos(9.0 * t),
+                1.5 * math::cos(0.8 * t),
+            ]);
+            turn.extend(
+                (yaw * math::axis_angle(DVec3::X, 0.1 * math::sin(5.0 * t)) * tilted.rotation).to_array(),
+            );
+        }
+        for (property, kind, rows) in [
+            (Property::Translation, ValueKind::Vector(3), path),
+            (Property::Rotation, ValueKind::Rotation, turn),
+        ] {
+            let rest = rows[..kind.width()].to_vec();
+            let curve = Curve::linear(kind, times.clone(), rows).unwrap();
+            clip.tracks.push(Track::new(Binding::node(1, "hips", property), TrackData::Curve(curve), rest));
+        }
+        (skeleton, clip)
+    }
+
+    #[test]
+    fn extracted_onto_the_parent_the_world_is_as_it_was() {
+        let (skeleton, clip) = walk();
+        let node = guess_root(&clip, &skeleton).unwrap();
+        assert_eq!(node, 1);
+        let times = sampling_times(&clip, crate::FrameRate::hz(60));
+        let out =
+            take_out(&clip, &skeleton, node, RootParts::default(), RootDestination::Parent, &times).unwrap();
+        for &t in &times {
+            let world =
+                |c: &Clip| ModelPose::of(&skeleton, &LocalPose::of_clip(c, &skeleton, t, &TrackMask::all()));
+            let (a, b) = (world(&clip), world(&out));
+            assert!((a.joints[2].translation - b.joints[2].translation).length() < 1e-12);
+            // The parent stands on the ground and keeps upright.
+            assert!(b.joints[0].translation.y.abs() < 1e-12);
+            assert!((b.joints[0].matrix3.y_axis - DVec3::Y).length() < 1e-12);
+            // The hips stay above it.
+            let local = LocalPose::of_clip(&out, &skeleton, t, &TrackMask::all()).joints[1];
+            assert!(local.translation.x.abs() < 1e-9 && local.translation.z.abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn in_place_the_hips_stay_over_the_origin_and_keep_their_bob() {
+        let (skeleton, clip) = walk();
+        let times = clip.key_times();
+        let out =
+            take_out(&clip, &skeleton, 1, RootParts::default(), RootDestination::Discard, &times).unwrap();
+        let mut heights = Vec::new();
+        for &t in &times {
+            let at = LocalPose::of_clip(&out, &skeleton, t, &TrackMask::all()).joints[1];
+            assert!(at.translation.x.abs() < 1e-12 && at.translation.z.abs() < 1e-12);
+            heights.push(at.translation.y);
+        }
+        assert!(heights.iter().any(|h| *h > 1.02) && heights.iter().any(|h| *h < 0.98));
+        let lone = Skeleton::new(vec![Joint::new("hips", None, Transform::IDENTITY)]).unwrap();
+        let e = take_out(&clip, &lone, 0, RootParts::default(), RootDestination::Parent, &times).unwrap_err();
+        assert!(e.to_string().contains("hips"));
     }
 }
