@@ -13,19 +13,25 @@
 //! | `meshopt` | the compressed buffer views |
 //! | `pointer` | which property a JSON pointer names |
 //! | `read` | nodes, skins and animations as the model has them |
+//! | `keys` | a track as the keys of one glTF sampler |
+//! | `write` | which channel says what a track says |
+//! | `rebuild` | the source's arrays with those of animations exchanged |
+//! | `fresh` | a new document for nodes of another format |
 //!
 //! Source: the glTF 2.0 specification, <https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html>.
 
-#[allow(dead_code)]
 mod accessor;
-#[allow(dead_code)]
 mod container;
+mod fresh;
+mod keys;
 mod meshopt;
 mod pointer;
-#[allow(dead_code)]
 mod read;
+mod rebuild;
+mod write;
 
 pub use container::Document;
+pub use write::{Container, WriteOptions, Written, write};
 
 use crate::{Format, FormatError, Import, Input, ReadOptions};
 

@@ -74,6 +74,26 @@ fn carried(document: &Document, node: Option<usize>, object: &Value, property: S
     Named { property: Property::Other(property), node, target }
 }
 
+/// The pointer to a property of the camera or light that a node carries, the other way round;
+/// `None` if the node carries none, or the property is neither's.
+pub(super) fn of_carried(json: &Value, node: usize, property: &str) -> Option<String> {
+    let node = json.get("nodes")?.get(node)?;
+    if let Some(name) = property.strip_prefix("camera.") {
+        let index = node.get("camera")?.as_u64()?;
+        let kind = json.get("cameras")?.get(index as usize)?.get("type")?.as_str()?;
+        let known: &[&str] = match kind {
+            "perspective" => &["yfov", "aspectRatio", "znear", "zfar"],
+            _ => &["xmag", "ymag", "znear", "zfar"],
+        };
+        return known.contains(&name).then(|| format!("/cameras/{index}/{kind}/{name}"));
+    }
+    let name = property.strip_prefix("light.")?;
+    let index = node_light(node)?;
+    let known = ["color", "intensity", "range", "spot.innerConeAngle", "spot.outerConeAngle"];
+    let path = name.replace('.', "/");
+    known.contains(&name).then(|| format!("/extensions/KHR_lights_punctual/lights/{index}/{path}"))
+}
+
 /// The light of a node.
 pub(super) fn node_light(node: &Value) -> Option<u64> {
     node.get("extensions")?.get("KHR_lights_punctual")?.get("light")?.as_u64()

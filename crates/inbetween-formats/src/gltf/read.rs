@@ -239,10 +239,27 @@ fn reach_of(
     Ok(())
 }
 
-/// A clip and, for each of its tracks, the channel it came from.
+/// A clip and where it came from.
 pub(super) struct ReadClip {
     pub(super) clip: Clip,
+    /// For each of its tracks the channel it came from.
     pub(super) channels: Vec<usize>,
+    /// For each of its tracks, true if it says what the file says, without a repair.
+    pub(super) exact: Vec<bool>,
+    /// Channels that drive nothing this program knows.
+    pub(super) ignored: Vec<usize>,
+}
+
+/// What makes two tracks drive the same thing: the node and property, or the pointer.
+pub(super) type Identity = (Option<usize>, String);
+
+/// See [`Identity`].
+pub(super) fn identity(binding: &Binding) -> Identity {
+    let name = match (&binding.path, binding.node) {
+        (Some(path), None) => path,
+        _ => binding.property.name(),
+    };
+    (binding.node, name.to_owned())
 }
 
 /// The animations of a document.
@@ -308,29 +325,31 @@ impl Channels<'_, '_> {
         let name = json.get("name").and_then(Value::as_str).unwrap_or("");
         let clip_place = format!("animation {index} ({name:?})");
         let mut tracks: Vec<Track> = Vec::new();
-        let mut channels = Vec::new();
+        let (mut channels, mut exact, mut ignored) = (Vec::new(), Vec::new(), Vec::new());
         let samplers = json.get("samplers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let list = json.get("channels").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let mut placed: BTreeMap<(Option<usize>, String), usize> = BTreeMap::new();
+        let mut placed: BTreeMap<Identity, usize> = BTreeMap::new();
         for (c, channel) in list.iter().enumerate() {
             let place = format!("{clip_place} channel {c}");
-            let Some(target) = self.target(channel, place)? else { continue };
+            let Some(target) = self.target(channel, place)? else {
+                ignored.push(c);
+                continue;
+            };
             let sampler = channel.get("sampler").and_then(Value::as_u64);
             let Some(sampler) = sampler.and_then(|s| samplers.get(s as usize)) else {
                 let expected = format!("one of the animation's {} samplers", samplers.len());
                 let found = channel.get("sampler").map_or("nothing".to_owned(), Value::to_string);
                 return Err(self.at.broken(target.place, expected, found, EDIT));
             };
+            let repairs = self.notes.len();
             let Some(track) = self.track(sampler, &target)? else { continue };
-            let property = match (&track.binding.path, track.binding.node) {
-                (Some(path), None) => path.clone(),
-                _ => track.binding.property.name().to_owned(),
-            };
-            match placed.entry((track.binding.node, property)) {
+            let as_written = self.notes.len() == repairs;
+            match placed.entry(identity(&track.binding)) {
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     entry.insert(tracks.len());
                     tracks.push(track);
                     channels.push(c);
+                    exact.push(as_written);
                 }
                 std::collections::btree_map::Entry::Occupied(entry) => {
                     let first = *entry.get();
@@ -340,6 +359,7 @@ impl Channels<'_, '_> {
                     );
                     tracks[first] = track;
                     channels[first] = c;
+                    exact[first] = as_written;
                     self.note(Severity::Lost, &target.place, text);
                 }
             }
@@ -362,7 +382,7 @@ impl Channels<'_, '_> {
         let mut clip = Clip::new(name, start, end).expect("key times are finite");
         clip.tracks = tracks;
         clip.rate = guess_rate(&clip);
-        Ok(ReadClip { clip, channels })
+        Ok(ReadClip { clip, channels, exact, ignored })
     }
 
     /// What a channel drives; `None`, with a note, if it is to be passed over.
