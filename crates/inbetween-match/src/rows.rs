@@ -8,6 +8,10 @@
 //! database knows. The storage starts at a multiple of 64 bytes, so that no load of
 //! 16 floats straddles two cache lines (that costs a third of the speed).
 
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
 use fearless_simd::{Simd, f32x16, prelude::*};
 
 /// Rows in a block.
@@ -137,11 +141,34 @@ pub(crate) fn narrow(value: f32) -> u16 {
     sign | half as u16
 }
 
+/// Bytes that belong to somebody else, such as a memory map.
+#[derive(Clone)]
+pub(crate) struct Shared(pub(crate) Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} shared bytes", (*self.0).as_ref().len())
+    }
+}
+
 /// The rows of a database.
 #[derive(Debug, Clone)]
 pub(crate) enum Rows {
     F32(Aligned),
     F16(Vec<[u16; LANES]>),
+    /// Used where they lie; opened only when the bytes can be read as numbers in place.
+    Mapped {
+        format: RowFormat,
+        bytes: Shared,
+        range: Range<usize>,
+    },
+}
+
+/// The blocks of a database, by how they are kept.
+#[derive(Clone, Copy)]
+pub(crate) enum AnyBlocks<'a> {
+    Full(Full<'a>),
+    Half(Half<'a>),
 }
 
 impl Rows {
@@ -183,10 +210,70 @@ impl Rows {
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    /// Rows as a file holds them; in place where `shared` holds them and the machine reads
+    /// them as they are, else copied. Their number fits whole blocks.
+    pub(crate) fn open(format: RowFormat, bytes: &[u8], offset: usize, shared: Option<Shared>) -> Self {
+        let in_place = cfg!(target_endian = "little")
+            && match format {
+                RowFormat::F32 => bytemuck::try_cast_slice::<u8, [f32; LANES]>(bytes).is_ok(),
+                RowFormat::F16 => bytemuck::try_cast_slice::<u8, [u16; LANES]>(bytes).is_ok(),
+            };
+        if in_place && let Some(shared) = shared {
+            return Self::Mapped { format, bytes: shared, range: offset..offset + bytes.len() };
+        }
+        match format {
+            RowFormat::F32 => {
+                let mut rows = Aligned::zeros(bytes.len() / 4);
+                let values = bytes.as_chunks::<4>().0;
+                for (out, value) in rows.lanes_mut().as_flattened_mut().iter_mut().zip(values) {
+                    *out = f32::from_le_bytes(*value);
+                }
+                Self::F32(rows)
+            }
+            RowFormat::F16 => {
+                let mut rows = vec![[0u16; LANES]; bytes.len() / 2 / LANES];
+                for (out, value) in rows.as_flattened_mut().iter_mut().zip(bytes.as_chunks::<2>().0) {
+                    *out = u16::from_le_bytes(*value);
+                }
+                Self::F16(rows)
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> AnyBlocks<'_> {
         match self {
-            Self::F32(rows) => rows.len * 4,
-            Self::F16(rows) => rows.len() * LANES * 2,
+            Self::F32(rows) => AnyBlocks::Full(Full(rows.lanes())),
+            Self::F16(rows) => AnyBlocks::Half(Half(rows)),
+            Self::Mapped { format, bytes, range } => {
+                let bytes = &(*bytes.0).as_ref()[range.clone()];
+                match format {
+                    RowFormat::F32 => AnyBlocks::Full(Full(bytemuck::cast_slice(bytes))),
+                    RowFormat::F16 => AnyBlocks::Half(Half(bytemuck::cast_slice(bytes))),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self.blocks() {
+            AnyBlocks::Full(rows) => rows.0.len() * LANES * 4,
+            AnyBlocks::Half(rows) => rows.0.len() * LANES * 2,
+        }
+    }
+
+    /// The bytes of a file.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        match self.blocks() {
+            AnyBlocks::Full(rows) => rows.0.as_flattened().iter().flat_map(|x| x.to_le_bytes()).collect(),
+            AnyBlocks::Half(rows) => rows.0.as_flattened().iter().flat_map(|x| x.to_le_bytes()).collect(),
+        }
+    }
+
+    pub(crate) fn all_finite(&self) -> bool {
+        match self.blocks() {
+            AnyBlocks::Full(rows) => rows.0.as_flattened().iter().all(|x| x.is_finite()),
+            AnyBlocks::Half(rows) => rows.0.as_flattened().iter().all(|x| x & 0x7c00 != 0x7c00),
         }
     }
 
@@ -194,9 +281,9 @@ impl Rows {
     #[inline]
     pub(crate) fn value(&self, slot: usize, column: usize, columns: usize) -> f32 {
         let at = slot / LANES * columns + column;
-        match self {
-            Self::F32(rows) => rows.lanes()[at][slot % LANES],
-            Self::F16(rows) => widen(rows[at][slot % LANES]),
+        match self.blocks() {
+            AnyBlocks::Full(rows) => rows.0[at][slot % LANES],
+            AnyBlocks::Half(rows) => widen(rows.0[at][slot % LANES]),
         }
     }
 }

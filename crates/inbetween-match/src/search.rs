@@ -20,7 +20,7 @@ use crate::categories::Filter;
 use crate::database::MotionDatabase;
 use crate::error::MatchError;
 use crate::kernel;
-use crate::rows::{Blocks, Full, Half, LANES, Rows};
+use crate::rows::{AnyBlocks, Blocks, LANES};
 
 /// How much each column counts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -207,25 +207,21 @@ impl MotionDatabase {
             candidates.offer(Match { row: c.row, cost });
         }
         match method {
-            Method::Plain | Method::Scan => match &self.rows {
-                Rows::F32(rows) => {
-                    let blocks = Full(rows.lanes());
+            Method::Plain | Method::Scan => match self.rows.blocks() {
+                AnyBlocks::Full(blocks) => {
                     dispatch!(*level, s => scan(s, blocks, self, features, weights, &mut candidates));
                 }
-                Rows::F16(rows) => {
-                    let blocks = Half(rows);
+                AnyBlocks::Half(blocks) => {
                     dispatch!(*level, s => scan(s, blocks, self, features, weights, &mut candidates));
                 }
             },
             Method::Tree => {
                 self.tree.axes.place(features, weights, place);
-                match &self.rows {
-                    Rows::F32(rows) => {
-                        let blocks = Full(rows.lanes());
+                match self.rows.blocks() {
+                    AnyBlocks::Full(blocks) => {
                         dispatch!(*level, s => descend(s, blocks, self, features, weights, place, stack, &mut candidates));
                     }
-                    Rows::F16(rows) => {
-                        let blocks = Half(rows);
+                    AnyBlocks::Half(blocks) => {
                         dispatch!(*level, s => descend(s, blocks, self, features, weights, place, stack, &mut candidates));
                     }
                 }
