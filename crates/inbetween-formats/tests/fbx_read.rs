@@ -20,6 +20,9 @@ const LINEAR: i32 = 4;
 const CUBIC_AUTO: i32 = 8 | 0x100;
 const CUBIC_USER: i32 = 8 | 0x400;
 
+/// Seconds, value, flags, and the slopes after this key and before the next.
+type Key = (f64, f64, i32, [f64; 2]);
+
 /// An ASCII FBX 7.4 file in the making.
 struct Fbx {
     settings: String,
@@ -120,15 +123,13 @@ impl Fbx {
 
     /// A curve of keys (seconds, value) that all have the same flags and data.
     fn curve(&mut self, node: i64, component: &str, keys: &[(f64, f64)], flags: i32) {
-        let each: Vec<(f64, f64, i32, [f64; 2])> = keys.iter().map(|k| (k.0, k.1, flags, [0.0; 2])).collect();
+        let each: Vec<Key> = keys.iter().map(|k| (k.0, k.1, flags, [0.0; 2])).collect();
         self.curve_of(node, component, &each, "");
     }
 
     /// A curve of keys (seconds, value, flags, slopes after this key and before the next).
-    fn curve_of(&mut self, node: i64, component: &str, keys: &[(f64, f64, i32, [f64; 2])], more: &str) {
-        let row = |f: &dyn Fn(&(f64, f64, i32, [f64; 2])) -> String| {
-            keys.iter().map(f).collect::<Vec<_>>().join(",")
-        };
+    fn curve_of(&mut self, node: i64, component: &str, keys: &[Key], more: &str) {
+        let row = |f: &dyn Fn(&Key) -> String| keys.iter().map(f).collect::<Vec<_>>().join(",");
         let n = keys.len();
         let body = format!(
             "Default: 0\nKeyVer: 4008\nKeyTime: *{n} {{\na: {}\n}}\nKeyValueFloat: *{n} {{\na: {}\n}}\n\

@@ -52,13 +52,14 @@ fn near(row: Row, other: &Row) -> Row {
     if dot < 0.0 { row.map(|v| -v) } else { row }
 }
 
-fn distance(a: &Row, b: &Row) -> f64 {
-    a.iter().zip(b).fold(0.0, |m, (x, y)| f64::max(m, (x - y).abs()))
+/// Largest difference of a component from that of `value`, relative to it where it is above 1.
+fn difference(value: &Row, other: &Row) -> f64 {
+    value.iter().zip(other).fold(0.0, |m, (x, y)| f64::max(m, (x - y).abs() / x.abs().max(1.0)))
 }
 
 /// Fits `f` over `breaks` (increasing, at least one), aiming at `tolerance` in every component,
-/// relative to the largest value at a break where that is above 1. Returns the curve and the
-/// largest difference found, in the property's own unit.
+/// relative to the value where that is above 1. Returns the curve and the largest difference
+/// found, measured likewise.
 ///
 /// `kind` has up to four components and is neither a switch nor weights.
 ///
@@ -72,11 +73,9 @@ pub(super) fn fit(
     f: &mut dyn FnMut(f64) -> Row,
 ) -> Result<(Curve, f64), CurveError> {
     let width = kind.width();
-    let values = breaks.iter().flat_map(|&t| f(t)).filter(|v| v.is_finite());
-    let size = values.fold(1.0f64, |m, v| m.max(v.abs()));
     let mut out = Out {
         kind,
-        tolerance: tolerance * size,
+        tolerance,
         worst: 0.0,
         times: vec![],
         rows: vec![],
@@ -85,7 +84,7 @@ pub(super) fn fit(
         arrive: vec![],
     };
     // A slope of 10 000 a second moves a value by 2e-7 in a tick; more than this is a jump.
-    let jump = 1e-6 * size;
+    let jump = 1e-6;
     for (i, &t) in breaks.iter().enumerate() {
         let row = out.near_last(f(t));
         out.push(t, row);
@@ -95,14 +94,14 @@ pub(super) fn fit(
         }
         let (mut a, mut b) = (t, next);
         let after = out.near_last(f(t + tick));
-        if distance(&after, &row) > jump {
+        if difference(&after, &row) > jump {
             a = t + tick;
             out.push(a, after);
         }
         let end = f(next);
         let before = f(next - tick);
         let before = if kind == ValueKind::Rotation { near(before, &end) } else { before };
-        if distance(&before, &end) > jump {
+        if difference(&before, &end) > jump {
             b = next - tick;
         }
         cubic(&mut out, f, a, b, 0);
@@ -154,7 +153,7 @@ fn cubic(out: &mut Out, f: &mut dyn FnMut(f64) -> Row, a: f64, b: f64, depth: u3
             let length = fit.iter().map(|v| v * v).sum::<f64>().sqrt();
             fit = fit.map(|v| v / length);
         }
-        worst = worst.max(distance(&value, &fit));
+        worst = worst.max(difference(&value, &fit));
     }
     let middle = a + 0.5 * h;
     if worst > out.tolerance && depth < DEPTH && a < middle && middle < b {
