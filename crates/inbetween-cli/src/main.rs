@@ -8,6 +8,7 @@
 //! could not be met. Results go to standard output, everything else to standard error.
 
 mod commands;
+mod curves;
 mod input;
 mod output;
 mod picture;

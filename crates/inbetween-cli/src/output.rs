@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use inbetween_formats::{FormatError, Note, Severity};
+use inbetween_formats::{FormatError, Import, Note, Severity};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -123,6 +123,19 @@ pub fn write_file(path: &Path, bytes: &[u8], inputs: &[&Path]) -> Outcome {
         let _ = std::fs::remove_file(&beside);
     }
     written.map_err(refused)
+}
+
+/// Writes an import as the file `path`; its extension says the format. Returns how many bytes it
+/// has; what was lost is said on standard error.
+///
+/// # Errors
+/// If the format cannot hold it, or as [`write_file`].
+pub fn write_import(path: &Path, import: &Import, inputs: &[&Path]) -> Result<u64, Failure> {
+    let name = path.display().to_string();
+    let (bytes, notes) = inbetween_formats::export(import, &name)?;
+    write_file(path, &bytes, inputs)?;
+    say_notes(&name, &notes, false);
+    Ok(bytes.len() as u64)
 }
 
 /// True if both names lead to one file.

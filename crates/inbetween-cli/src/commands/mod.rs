@@ -5,7 +5,10 @@
 //! The first paragraph of the struct's documentation is what `--help` says.
 
 mod completions;
+mod convert;
+mod diff;
 mod info;
+mod plot;
 mod sample;
 
 use crate::output::Outcome;
@@ -36,5 +39,9 @@ macro_rules! commands {
 commands! {
     info: Info,
     sample: Sample,
+    convert: Convert,
+    diff: Diff,
+    diff: Check,
+    plot: Plot,
     completions: Completions,
 }

@@ -87,7 +87,7 @@ impl Panel {
         }
         for line in &self.before {
             let points: Vec<_> = line.points.iter().map(|&(t, v)| (x(t), y(v))).collect();
-            canvas.line(&points, Pen::solid(Ink::Source, 3.0));
+            canvas.line(&thinned(&points), Pen::solid(Ink::Source, 3.0));
             // Thousands of keys would paint the curve over; they are told in the note.
             if line.keys.len() as f64 <= (right - LEFT) / 4.0 {
                 for &(t, v) in &line.keys {
@@ -95,17 +95,18 @@ impl Panel {
                 }
             }
         }
-        let mut legend = LEFT + 8.0;
+        // Beside the title, where no curve runs through it.
+        let mut legend = LEFT + 20.0 + 7.0 * self.title.chars().count() as f64;
         for (i, line) in self.lines.iter().enumerate() {
             let ink = Ink::Series(u8::try_from(i % 5).unwrap_or(0));
             let points: Vec<_> = line.points.iter().map(|&(t, v)| (x(t), y(v))).collect();
-            canvas.line(&points, Pen::solid(ink, 1.5));
+            canvas.line(&thinned(&points), Pen::solid(ink, 1.5));
             for &(t, v) in &line.keys {
                 canvas.dot(x(t), y(v), if line.keys.len() > 300 { 1.4 } else { 2.6 }, ink);
             }
             if !line.name.is_empty() {
-                canvas.line(&[(legend, y0 + 10.0), (legend + 12.0, y0 + 10.0)], Pen::solid(ink, 2.0));
-                canvas.text(legend + 16.0, y0 + 13.5, 10.0, Anchor::Start, Ink::Text, &line.name);
+                canvas.line(&[(legend, top + 12.0), (legend + 12.0, top + 12.0)], Pen::solid(ink, 2.0));
+                canvas.text(legend + 16.0, top + 16.0, 10.0, Anchor::Start, Ink::Text, &line.name);
                 legend += 30.0 + 6.0 * line.name.chars().count() as f64;
             }
         }
@@ -127,7 +128,8 @@ impl Strip {
         let y = |v: f64| top + STRIP - (v / full).clamp(0.0, 1.0) * STRIP;
         frame(canvas, LEFT, top, right - LEFT, STRIP);
         let mut shape = vec![(LEFT, top + STRIP)];
-        shape.extend(self.points.iter().map(|&(t, v)| (x(t), y(v))));
+        let points: Vec<_> = self.points.iter().map(|&(t, v)| (x(t), y(v))).collect();
+        shape.extend(thinned(&points));
         shape.push((self.points.last().map_or(right, |p| x(p.0)), top + STRIP));
         if let Some(first) = self.points.first() {
             shape[0].0 = x(first.0);
@@ -147,6 +149,36 @@ impl Strip {
         canvas.text(LEFT - 6.0, y(largest).max(top + 8.0) + 3.5, 10.0, Anchor::End, Ink::Error, &number);
         canvas.text(LEFT - 6.0, top + STRIP + 1.0, 9.0, Anchor::End, Ink::Quiet, &self.unit);
     }
+}
+
+/// Leaves out points that lie within a tenth of a pixel of the line through the others, so that a
+/// picture of thousands of samples stays small.
+pub fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let n = points.len();
+    if n < 3 {
+        return points.to_vec();
+    }
+    let mut keep = vec![false; n];
+    (keep[0], keep[n - 1]) = (true, true);
+    let mut open = vec![(0, n - 1)];
+    while let Some((a, b)) = open.pop() {
+        let ((x0, y0), (x1, y1)) = (points[a], points[b]);
+        let length = (x1 - x0).hypot(y1 - y0);
+        let off = |&(x, y): &(f64, f64)| {
+            if length < 1e-9 {
+                (x - x0).hypot(y - y0)
+            } else {
+                ((x - x0) * (y1 - y0) - (y - y0) * (x1 - x0)).abs() / length
+            }
+        };
+        let far =
+            (a + 1..b).map(|i| (i, off(&points[i]))).fold((a, 0.1), |w, p| if p.1 > w.1 { p } else { w });
+        if far.0 != a {
+            keep[far.0] = true;
+            open.extend([(a, far.0), (far.0, b)]);
+        }
+    }
+    points.iter().zip(keep).filter(|(_, k)| *k).map(|(p, _)| *p).collect()
 }
 
 fn frame(canvas: &mut dyn Canvas, x: f64, y: f64, width: f64, height: f64) {

@@ -19,6 +19,7 @@ mod probe;
 mod results;
 mod subject;
 mod values;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,8 +34,6 @@ const NOT_BUILT: &[&str] = &[
     "compress",
     "optimize_default",
     "report_mentions",
-    "diff",
-    "ci_check",
     "camera",
     "camera_mode",
     "camera_mode_range",
@@ -82,7 +81,9 @@ pub type Maker = fn(&Subject, &Value) -> Result<Subject, Verdict>;
 
 /// All tables of checks.
 fn checks() -> impl Iterator<Item = &'static (&'static str, Check)> {
-    [facts::CHECKS, values::CHECKS, errors::CHECKS, playback::CHECKS, matching::CHECKS].into_iter().flatten()
+    [facts::CHECKS, values::CHECKS, errors::CHECKS, versions::CHECKS, playback::CHECKS, matching::CHECKS]
+        .into_iter()
+        .flatten()
 }
 
 /// All tables of makers.
