@@ -1,13 +1,10 @@
-//! Changing whole clips: cutting, moving to zero, resampling, closing loops, making differences.
+//! Changing whole clips: cutting, moving to zero, closing loops, making differences.
 //!
 //! Every edit gives a new clip; the one it was made from stays as it is.
-
-use std::sync::Arc;
 
 use crate::clip::Clip;
 use crate::curve::{Curve, SpanKind, Spans, ValueKind, undo};
 use crate::math;
-use crate::time::FrameRate;
 use crate::track::{Axis, EulerBetween, Property, Track, TrackData};
 use glam::DQuat;
 
@@ -88,54 +85,6 @@ fn euler_as_rotation(data: &TrackData) -> Curve {
         values.extend(q.to_array());
     }
     Curve::linear(ValueKind::Rotation, times, values).expect("unit quaternions at increasing times")
-}
-
-/// The clip sampled at a fixed rate from its start to its end; the end itself is always a key.
-///
-/// Everything that blends becomes linear spans at the frame times. Steps stay steps at their own
-/// times, so that no value between two of them is ever made up.
-pub fn resample(clip: &Clip, rate: FrameRate) -> Clip {
-    let times: Arc<[f64]> = frame_times(clip.start(), clip.end(), rate).into();
-    let mut out = clip.clone();
-    out.rate = Some(rate);
-    for track in &mut out.tracks {
-        let kind = track.data.kind();
-        let steps = |c: &Curve| {
-            (0..c.len().saturating_sub(1)).any(|i| matches!(c.span(i), SpanKind::Step | SpanKind::StepNext))
-        };
-        let stepped = track.data.curves().iter().any(|c| steps(c)) || kind == ValueKind::Switch;
-        if stepped || track.data.key_count() <= 1 {
-            continue;
-        }
-        let mut values = vec![0.0; times.len() * kind.width()];
-        for (row, &t) in values.chunks_exact_mut(kind.width()).zip(times.iter()) {
-            track.data.eval(t, row);
-        }
-        if kind == ValueKind::Rotation {
-            align_signs(&mut values);
-        }
-        if let Ok(curve) = Curve::linear(kind, Arc::clone(&times), values) {
-            track.data = TrackData::Curve(curve);
-        }
-    }
-    out
-}
-
-/// Times of frames at `rate` from `start` seconds on, and `end` itself if it is not one of them.
-fn frame_times(start: f64, end: f64, rate: FrameRate) -> Vec<f64> {
-    let mut times = Vec::new();
-    let mut frame = 0i64;
-    loop {
-        let t = start + rate.time_of(frame);
-        // A frame within a millionth of a frame of the end is the end.
-        if t >= end - 1e-6 * rate.time_of(1) {
-            break;
-        }
-        times.push(t);
-        frame += 1;
-    }
-    times.push(end);
-    times
 }
 
 /// Gives each quaternion the sign nearest to the one before, in place.
@@ -373,21 +322,6 @@ mod tests {
         let mut v = [0.0; 3];
         curve.eval(0.3, &mut v);
         assert!((clip.tracks[0].value_at(0.3)[0] - (v[0] - 5.0)).abs() < 1e-14);
-    }
-
-    #[test]
-    fn resampling_never_invents_a_value_between_steps() {
-        let curve = Curve::step(
-            ValueKind::Vector(3),
-            vec![0.0, 0.34, 0.38],
-            vec![1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0],
-        )
-        .unwrap();
-        let clip = resample(&clip_of(curve, Property::Scale), FrameRate::hz(60));
-        for i in 0..200 {
-            let v = clip.tracks[0].value_at(f64::from(i) * 0.002);
-            assert!(v[0] == 0.0 || v[0] == 1.0);
-        }
     }
 
     #[test]

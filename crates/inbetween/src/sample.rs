@@ -191,6 +191,14 @@ pub fn is_stepped(track: &TrackData) -> bool {
     })
 }
 
+/// True if some span of the track is a step.
+pub fn has_steps(track: &TrackData) -> bool {
+    track.curves().iter().any(|curve| {
+        let mut kinds = (0..curve.len().saturating_sub(1)).map(|i| curve.span(i));
+        curve.kind() == ValueKind::Switch || kinds.any(|k| matches!(k, SpanKind::Step | SpanKind::StepNext))
+    })
+}
+
 /// True if every span of the track is straight (or a slerp) or a step, so that its keys say everything.
 pub fn is_straight(track: &TrackData) -> bool {
     let straight = |curve: &&Curve| {
@@ -203,7 +211,7 @@ pub fn is_straight(track: &TrackData) -> bool {
     }
 }
 
-/// The clip keyed at every frame of `rate` and at its end, with straight spans; stepped tracks and tracks
+/// The clip keyed at every frame of `rate` and at its end, with straight spans; tracks with steps and tracks
 /// with a single key stay as they are, because sampling a step would move it.
 ///
 /// # Errors
@@ -213,7 +221,7 @@ pub fn resample(clip: &Clip, rate: FrameRate) -> Result<Clip, SampleError> {
     let mut out = clip.clone();
     out.rate = Some(rate);
     for track in &mut out.tracks {
-        if is_stepped(&track.data) || track.data.curves().iter().all(|c| c.len() < 2) {
+        if has_steps(&track.data) || track.data.curves().iter().all(|c| c.len() < 2) {
             continue;
         }
         track.data = TrackData::Curve(sampled_curve(track, &times)?);

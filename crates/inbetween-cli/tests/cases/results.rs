@@ -108,7 +108,7 @@ fn rate(check: &Value) -> Option<FrameRate> {
 
 fn resample(subject: &Subject, check: &Value) -> Result<Subject, Verdict> {
     let rate = rate(check).ok_or_else(|| Verdict::Fail("the op states no rate".to_owned()))?;
-    changed(subject, check, |clip| edit::resample(clip, rate))
+    changed(subject, check, |clip| inbetween::sample::resample(clip, rate).unwrap_or_else(|_| clip.clone()))
 }
 
 fn rebase_to_zero(subject: &Subject, check: &Value) -> Result<Subject, Verdict> {

@@ -7,7 +7,6 @@
 
 use glam::DQuat;
 
-use super::segment;
 use super::{Curve, CurveParts, Extrapolation, SpanKind, Spans, Tangents, ValueKind};
 use crate::math;
 
@@ -105,7 +104,7 @@ impl Curve {
         let i = self.find(time, &mut hint);
         let mut key = self.key(i);
         key.time = time;
-        let (h, s) = (self.parts.times[i + 1] - self.parts.times[i], time - self.parts.times[i]);
+        let s = time - self.parts.times[i];
         let (a, b) = (self.value(i), self.value(i + 1));
         match key.span {
             SpanKind::Step => {}
@@ -121,28 +120,22 @@ impl Curve {
             }
             SpanKind::Linear => self.eval(time, &mut key.value),
             SpanKind::Hermite => {
-                let t = self.parts.tangents.as_ref().expect("checked in Curve::new");
-                let w = self.width();
-                for c in 0..w {
-                    let (m0, m1) = (t.leave[i * w + c], t.arrive[(i + 1) * w + c]);
-                    key.value[c] = segment::hermite(a[c], m0, b[c], m1, h, s);
-                    key.leave[c] = segment::hermite_slope(a[c], m0, b[c], m1, h, s);
+                for c in 0..self.width() {
+                    let cubic = self.cubic(i, c);
+                    (key.value[c], key.leave[c]) = (cubic.value(s), cubic.velocity(s));
                 }
                 key.arrive.clone_from(&key.leave);
             }
             SpanKind::Bezier => {
                 for c in 0..self.width() {
-                    let (value, before, after) = segment::bezier_split(a[c], b[c], self.handles(i, c), h, s);
-                    key.value[c] = value;
-                    (key.arrive[c], key.arrive_dt[c]) = (before.arrive, before.arrive_dt);
-                    (key.leave[c], key.leave_dt[c]) = (after.leave, after.leave_dt);
+                    key.value[c] = self.bezier(i, c).value(s);
                 }
             }
         }
         key
     }
 
-    /// Halving a Bezier span shortens the far handle of each half too.
+    /// The handles of every Bezier span that was cut, at both its ends.
     fn shorten_handles(&self, keys: &mut [Key]) {
         let n = keys.len();
         for pair in 0..n - 1 {
@@ -157,15 +150,9 @@ impl Curve {
                 continue;
             }
             for c in 0..self.width() {
-                let piece = segment::bezier_piece(
-                    self.value(i)[c],
-                    self.value(i + 1)[c],
-                    self.handles(i, c),
-                    t1 - t0,
-                    (from - t0, to - t0),
-                );
-                (keys[pair].leave[c], keys[pair].leave_dt[c]) = (piece.leave, piece.leave_dt);
-                (keys[pair + 1].arrive[c], keys[pair + 1].arrive_dt[c]) = (piece.arrive, piece.arrive_dt);
+                let (leave, arrive) = self.bezier(i, c).piece(from - t0, to - t0);
+                (keys[pair].leave_dt[c], keys[pair].leave[c]) = leave;
+                (keys[pair + 1].arrive_dt[c], keys[pair + 1].arrive[c]) = (arrive.0, -arrive.1);
             }
         }
     }

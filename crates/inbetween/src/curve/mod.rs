@@ -9,7 +9,6 @@
 //! Hermite tangents.
 
 mod cut;
-pub mod segment;
 
 use std::sync::Arc;
 
@@ -17,8 +16,8 @@ use glam::DQuat;
 use thiserror::Error;
 
 use crate::math;
+use crate::spline::{Cubic, TimeBezier};
 pub(crate) use cut::undo;
-use segment::Handles;
 
 /// What the numbers of a key mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -614,15 +613,29 @@ impl Curve {
         self.span_slope(span, self.parts.times[key], out);
     }
 
-    fn handles(&self, i: usize, c: usize) -> Handles {
+    /// Component `c` of the Hermite span after key `i`, as a polynomial in seconds after the key.
+    fn cubic(&self, i: usize, c: usize) -> Cubic {
         let w = self.width();
         let t = self.parts.tangents.as_ref().expect("checked in Curve::new");
-        Handles {
-            leave_dt: t.leave_dt[i * w + c],
-            leave: t.leave[i * w + c],
-            arrive_dt: t.arrive_dt[(i + 1) * w + c],
-            arrive: t.arrive[(i + 1) * w + c],
-        }
+        let h = self.parts.times[i + 1] - self.parts.times[i];
+        let (p0, p1) = (self.parts.values[i * w + c], self.parts.values[(i + 1) * w + c]);
+        Cubic::hermite(h, p0, p1, t.leave[i * w + c], t.arrive[(i + 1) * w + c])
+    }
+
+    /// Component `c` of the Bezier span after key `i`, in seconds after the key.
+    fn bezier(&self, i: usize, c: usize) -> TimeBezier {
+        let w = self.width();
+        let t = self.parts.tangents.as_ref().expect("checked in Curve::new");
+        let h = self.parts.times[i + 1] - self.parts.times[i];
+        let (k0, k1) = (i * w + c, (i + 1) * w + c);
+        // The model keeps the arriving handle as its offset from the key; the span wants the rise up to it.
+        TimeBezier::from_lengths(
+            (0.0, self.parts.values[k0]),
+            (t.leave_dt[k0], t.leave[k0]),
+            (t.arrive_dt[k1], -t.arrive[k1]),
+            h,
+            self.parts.values[k1],
+        )
     }
 
     fn eval_span(&self, i: usize, time: f64, out: &mut [f64]) {
@@ -646,15 +659,13 @@ impl Curve {
                 }
             }
             SpanKind::Hermite => {
-                let t = self.parts.tangents.as_ref().expect("checked in Curve::new");
                 for c in 0..w {
-                    out[c] =
-                        segment::hermite(a[c], t.leave[i * w + c], b[c], t.arrive[(i + 1) * w + c], h, s);
+                    out[c] = self.cubic(i, c).value(s);
                 }
             }
             SpanKind::Bezier => {
                 for c in 0..w {
-                    out[c] = segment::bezier(a[c], b[c], self.handles(i, c), h, s);
+                    out[c] = self.bezier(i, c).value(s);
                 }
             }
         }
@@ -681,21 +692,15 @@ impl Curve {
                 }
             }
             SpanKind::Hermite => {
-                let t = self.parts.tangents.as_ref().expect("checked in Curve::new");
                 for c in 0..w {
-                    out[c] = segment::hermite_slope(
-                        a[c],
-                        t.leave[i * w + c],
-                        b[c],
-                        t.arrive[(i + 1) * w + c],
-                        h,
-                        s,
-                    );
+                    out[c] = self.cubic(i, c).velocity(s);
                 }
             }
             SpanKind::Bezier => {
                 for c in 0..w {
-                    out[c] = segment::bezier_slope(a[c], b[c], self.handles(i, c), h, s);
+                    let slope = self.bezier(i, c).velocity(s);
+                    // Upright (a handle without time): the chord's slope in place of an infinity.
+                    out[c] = if slope.is_finite() { slope } else { (b[c] - a[c]) / h };
                 }
             }
         }
@@ -704,11 +709,8 @@ impl Curve {
             let mut raw = [0.0; 4];
             for (c, r) in raw.iter_mut().enumerate() {
                 *r = match self.parts.spans.at(i) {
-                    SpanKind::Hermite => {
-                        let t = self.parts.tangents.as_ref().expect("checked in Curve::new");
-                        segment::hermite(a[c], t.leave[i * 4 + c], b[c], t.arrive[(i + 1) * 4 + c], h, s)
-                    }
-                    SpanKind::Bezier => segment::bezier(a[c], b[c], self.handles(i, c), h, s),
+                    SpanKind::Hermite => self.cubic(i, c).value(s),
+                    SpanKind::Bezier => self.bezier(i, c).value(s),
                     _ => return,
                 };
             }

@@ -368,6 +368,18 @@ impl TimeBezier {
         if found.is_nan() { 0.0 } else { found }
     }
 
+    /// The handles of the piece between two times (seconds, increasing, inside the
+    /// span), so that the piece alone is the same curve: the one that leaves its
+    /// first end as (seconds after it, rise from it), and the one that arrives at
+    /// its last as (seconds before it, rise up to it).
+    pub fn piece(&self, from: f64, to: f64) -> ((f64, f64), (f64, f64)) {
+        let (u0, u1) = (self.parameter(from), self.parameter(to));
+        let third = (u1 - u0) / 3.0;
+        let handle =
+            |u: f64| ((self.x.velocity(u) * self.length * third).max(0.0), self.y.velocity(u) * third);
+        (handle(u0), handle(u1))
+    }
+
     /// The smallest and largest value over the span, exact; the times are seconds
     /// since the first key.
     pub fn extrema(&self) -> Extrema {
