@@ -144,7 +144,7 @@ fn cubic(out: &mut Out, f: &mut dyn FnMut(f64) -> Row, a: f64, b: f64, depth: u3
     let m1: Row =
         std::array::from_fn(|c| (11.0 * p3[c] - 18.0 * p2[c] + 9.0 * p1[c] - 2.0 * p0[c]) / (2.0 * h));
     let fitted = |u: f64| -> Row {
-        std::array::from_fn(|c| inbetween::curve::segment::hermite(p0[c], m0[c], p3[c], m1[c], h, u * h))
+        std::array::from_fn(|c| inbetween::spline::Cubic::hermite(h, p0[c], p3[c], m0[c], m1[c]).value(u * h))
     };
     let mut worst: f64 = 0.0;
     for (u, beside) in [(1.0 / 6.0, &p0), (0.5, &p1), (5.0 / 6.0, &p2)] {

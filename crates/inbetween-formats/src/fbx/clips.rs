@@ -963,7 +963,7 @@ fn slope(c: &Curve, time: f64, after: bool) -> f64 {
     let (v0, v1) = (c.values()[i], c.values()[next]);
     match (&c.parts().tangents, c.span(i)) {
         (Some(t), SpanKind::Hermite) => {
-            inbetween::curve::segment::hermite_slope(v0, t.leave[i], v1, t.arrive[next], h, time - times[i])
+            inbetween::spline::Cubic::hermite(h, v0, v1, t.leave[i], t.arrive[next]).velocity(time - times[i])
         }
         _ => (v1 - v0) / h,
     }

@@ -7,9 +7,9 @@
 //! straight or cubic spans, whichever take fewer bytes, halved until they stay within a tolerance
 //! at seven places inside each. A jump becomes two keys a hair (one f32) apart.
 
-use inbetween::curve::segment;
 use inbetween::glam::DQuat;
 use inbetween::math;
+use inbetween::spline::Cubic;
 use inbetween::{Axis, Curve, EulerBetween, Extrapolation, SpanKind, Track, TrackData, ValueKind};
 
 /// A sampler's interpolation.
@@ -521,7 +521,7 @@ impl Fit<'_> {
         [0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9].into_iter().fold(0.0f64, |worst, u| {
             let time = a + u * h;
             let spanned: Vec<f64> = if self.cubic {
-                let value = |c: usize| segment::hermite(va[c], leave[c], vb[c], arrive[c], h, u * h);
+                let value = |c: usize| Cubic::hermite(h, va[c], vb[c], leave[c], arrive[c]).value(u * h);
                 let raw: Vec<f64> = (0..va.len()).map(value).collect();
                 match rotation.then(|| math::unit(DQuat::from_slice(&raw))) {
                     Some(Some(q)) => q.to_array().to_vec(),
