@@ -156,9 +156,8 @@ impl Convert {
         }
         if let Some(rate) = self.fps {
             // What the frames would need is known before they are made.
-            inbetween::sample::Frames::new(rate, clip.start(), clip.end())
+            clip = inbetween::sample::resample(&clip, rate)
                 .map_err(|e| Failure::wrong(format!("{}: {e}", file.display())))?;
-            clip = edit::resample(&clip, rate);
         }
         Ok(clip)
     }
