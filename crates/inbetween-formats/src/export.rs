@@ -8,18 +8,39 @@ use std::path::Path;
 use crate::{FormatError, Import, Note, native};
 
 /// File name extensions that can be written, in lower case, without the dot.
-pub const WRITTEN: &[&str] = &["inb"];
+pub const WRITTEN: &[&str] = &[
+    #[cfg(feature = "gltf")]
+    "glb",
+    #[cfg(feature = "gltf")]
+    "gltf",
+    "inb",
+];
 
 /// The bytes of a file called `name` that holds `import`, and what was lost or changed in it.
 ///
-/// `import` is in the house's units.
+/// An import that was read from glTF and is written as glTF keeps everything but its animations
+/// as it was. A `.gltf` holds its data in itself.
 ///
 /// # Errors
 /// If nothing writes files of that name, or the format cannot hold what it must.
 pub fn export(import: &Import, name: &str) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
     let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
     match extension.as_str() {
+        #[cfg(feature = "gltf")]
+        "glb" => gltf_bytes(import, crate::gltf::Container::Glb),
+        #[cfg(feature = "gltf")]
+        "gltf" => gltf_bytes(import, crate::gltf::Container::Embedded),
         "inb" => Ok((native::write(import)?.into_bytes(), Vec::new())),
         _ => Err(FormatError::Unwritten { file: name.to_owned(), known: WRITTEN.join(", ") }),
     }
+}
+
+#[cfg(feature = "gltf")]
+fn gltf_bytes(
+    import: &Import,
+    container: crate::gltf::Container,
+) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
+    let options = crate::gltf::WriteOptions { container, ..crate::gltf::WriteOptions::default() };
+    let written = crate::gltf::write(import, &options)?;
+    Ok((written.bytes, written.notes))
 }
