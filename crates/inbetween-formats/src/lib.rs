@@ -14,6 +14,7 @@ mod import;
 #[cfg(feature = "bvh")]
 pub mod bvh;
 pub mod csv;
+pub mod demo;
 #[cfg(feature = "fbx")]
 pub mod fbx;
 #[cfg(feature = "gltf")]

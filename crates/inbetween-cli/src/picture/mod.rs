@@ -3,6 +3,7 @@
 //! A drawing is written once against [`Canvas`]; [`svg`] and [`png`] carry it out. Colours are
 //! named by what they stand for ([`Ink`]), so that a page can turn dark without drawing anew.
 
+pub mod figure;
 pub mod panel;
 pub mod png;
 pub mod svg;
