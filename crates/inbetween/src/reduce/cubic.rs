@@ -76,6 +76,7 @@ pub struct HermiteSpans<'a, T> {
     width: usize,
     measure: Measure,
     tolerance: T,
+    stride: usize,
 }
 
 /// Tests made in a scan per sample of its span; ends still in doubt behind that are refused.
@@ -103,7 +104,17 @@ impl<'a, T: Tolerance> HermiteSpans<'a, T> {
         assert_eq!(leave.len(), values.len(), "a tangent per value");
         assert_eq!(arrive.len(), values.len(), "a tangent per value");
         assert!(measure == Measure::Length || width == 4, "an angle is between quaternions");
-        Self { times, values, leave, arrive, width, measure, tolerance }
+        Self { times, values, leave, arrive, width, measure, tolerance, stride: 1 }
+    }
+
+    /// Lets only every `stride`-th sample be a key; those between are tested all the same.
+    ///
+    /// # Panics
+    /// If the last sample is not one of them.
+    pub fn keys_every(mut self, stride: usize) -> Self {
+        assert!(stride > 0 && self.times.len() % stride == 1 % stride, "the last sample must be a key");
+        self.stride = stride;
+        self
     }
 
     /// The squared error of the span `from → end` at `index`, in the measure that [`Self::limit2`] uses.
@@ -164,12 +175,14 @@ impl<T: Tolerance> Spans for HermiteSpans<'_, T> {
         let n = self.times.len();
         let mut refused_last = None;
         let mut tested = 0;
-        let mut good = from + 1;
-        for end in from + 1..n {
+        let mut good = from + self.stride;
+        for end in (from + 1..n).filter(|end| (end - from).is_multiple_of(self.stride)) {
             let holds = |index: usize| self.error2(from, end, index) <= self.limit2(index);
             let in_doubt = tested <= DOUBTS_PER_SAMPLE * (64 + end - from);
-            let mut allowed = end == from + 1 || (in_doubt && refused_last.is_none_or(holds));
-            if allowed {
+            let mut allowed = in_doubt && refused_last.is_none_or(holds);
+            if end == from + self.stride {
+                allowed = true;
+            } else if allowed {
                 match (from + 1..end).find(|&index| !holds(index)) {
                     Some(index) => {
                         tested += index - from;
@@ -183,7 +196,7 @@ impl<T: Tolerance> Spans for HermiteSpans<'_, T> {
                 good = end;
             }
             // A cubic that has failed for as long as it held will hardly come back.
-            if !visit(end, allowed) || end - good > 8 + (good - from) {
+            if !visit(end, allowed) || end - good > 8 * self.stride + (good - from) {
                 return end - from + tested / 8;
             }
         }

@@ -1,8 +1,11 @@
 //! Keys that change nothing, and steps that were baked away.
 
 use crate::clip::Clip;
-use crate::curve::{Curve, SpanKind, Spans};
+use crate::curve::{Curve, SpanKind, Spans, ValueKind};
+use crate::metric::moves_node;
 use crate::track::TrackData;
+
+use super::rotation;
 
 /// The keys of a stepped curve that change its value: the first, each that differs from the one before, and
 /// nothing else. Exact: no tolerance.
@@ -22,14 +25,15 @@ fn row(values: &[f64], width: usize, index: usize) -> &[f64] {
 /// Baking turns a step into two keys a frame apart, with a ramp between them that never was. The whole curve
 /// is taken for a baked step curve only where nothing else explains it:
 ///
-/// - it has at least four keys, a frame apart (the shortest gap; a plateau may also have lost its inner keys),
-/// - it stands still everywhere except in single frames: every change happens between two keys one frame
-///   apart, and the values before and after are held, bit for bit, for a frame at least,
-/// - or, for a flash of a single frame, the value comes back to exactly where it was, and longer plateaus
-///   make up most of the curve.
+/// - it has at least four keys, and a frame is the shortest gap between two,
+/// - it stands still, bit for bit, everywhere except in single frames: every change happens between two keys
+///   one frame apart, and the values before and after each have at least two keys,
+/// - or, for a flash of a single frame, the value comes back to exactly where it was, and real plateaus
+///   outnumber the flashes.
 ///
 /// Returns the indices of the keys that begin a plateau (the first key among them), to be used with stepped
-/// interpolation, or `None`. A value that moves even once over two frames is motion, not a step.
+/// interpolation, or `None`. A value that moves even once over two frames is motion, not a step; so is a single
+/// odd frame at an end of the curve, which may be a pose to start from.
 pub fn baked_steps(times: &[f64], values: &[f64], width: usize) -> Option<Vec<usize>> {
     let n = times.len();
     if width == 0 || n < 4 || values.len() != n * width {
@@ -47,18 +51,14 @@ pub fn baked_steps(times: &[f64], values: &[f64], width: usize) -> Option<Vec<us
         if start > 0 && times[start] - times[start - 1] > 1.5 * frame {
             return None;
         }
-        // A plateau of one key in the middle; at the ends of the clip nothing says how long it lasted.
-        if end - start == 1 && start > 0 && end < n {
-            if !same(start - 1, end) {
+        if end - start == 1 {
+            if start == 0 || end == n || !same(start - 1, end) {
                 return None;
             }
             flashes += 1;
         }
     }
-    // A curve that goes to and fro on every other frame is motion. So is one that has no real plateau.
-    let plateaus = starts.len() - flashes;
-    let held = n - starts.len();
-    (flashes < plateaus && held >= starts.len()).then_some(starts)
+    (flashes < starts.len() - flashes).then_some(starts)
 }
 
 /// The keys of a straight curve without which it is the same curve: those on the line between their
@@ -74,6 +74,17 @@ pub fn redundant(times: &[f64], values: &[f64], width: usize) -> Vec<usize> {
     super::search::farthest(&mut spans)
 }
 
+/// Whether a node's jump from one key's value to another's is more than a still value that was stored twice
+/// with different rounding: one part in a hundred of its size, or of a radian.
+fn plain(curve: &Curve, a: usize, b: usize) -> bool {
+    let (a, b) = (curve.value(a), curve.value(b));
+    if curve.kind() == ValueKind::Rotation {
+        return rotation::angle(rotation::row(a, 0), rotation::row(b, 0)) > 0.01;
+    }
+    let largest = a.iter().chain(b).fold(0.0_f64, |m, v| m.max(v.abs()));
+    a.iter().zip(b).any(|(x, y)| (x - y).abs() > 0.01 * largest)
+}
+
 /// The clip with every baked step turned back into a step, and the indices of the tracks this changed.
 ///
 /// Only tracks of one curve of straight spans are looked at; see [`baked_steps`] for what counts as a step.
@@ -87,6 +98,9 @@ pub fn restore(clip: &Clip) -> (Clip, Vec<usize>) {
         }
         let width = curve.width();
         let Some(kept) = baked_steps(curve.times(), curve.values(), width) else { continue };
+        if moves_node(&track.binding) && !kept.windows(2).all(|k| plain(curve, k[0], k[1])) {
+            continue;
+        }
         let mut parts = curve.parts().clone();
         parts.times = kept.iter().map(|&k| curve.times()[k]).collect();
         parts.values = kept.iter().flat_map(|&k| row(curve.values(), width, k).to_vec()).collect();

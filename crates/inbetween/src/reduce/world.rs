@@ -1,0 +1,436 @@
+//! Sharing out a bound in the world over the tracks of a clip.
+//!
+//! The start is careful: each track gets the bound divided by the number of moving nodes on the longest chain
+//! through its node, as an angle over the reach of what hangs on it at each time, or as a length under its
+//! parents' scale. Were errors always to add up, this would just meet the bound; they never all do, so it
+//! leaves much of it unused, and `decimate` spends that.
+//!
+//! Long clips are worked through in stages of some thousand times that overlap, so memory and the working set
+//! stay small whatever the length.
+
+use std::ops::Range;
+
+use glam::DVec3;
+
+use super::FrameTimes;
+use super::ball::{BallCone, Rotations, Vectors};
+use super::cubic::{HermiteSpans, Measure, one_sided};
+use super::decimate::{Rules, Search};
+use super::moving::{Between, Moving, Part, Value, apart};
+use super::options::{Keys, Options};
+use super::report::Fate;
+use super::search;
+use super::stage::{Rig, Stage, Truth};
+use super::track::{Plan, beyond, slopes, tolerance_of};
+use crate::clip::Clip;
+use crate::curve::{CurveError, SpanKind, Spans};
+use crate::metric;
+use crate::sample::{is_straight, sample_track};
+use crate::skeleton::Skeleton;
+use crate::track::{Property, TrackData};
+
+/// Grid times of one stage, and how many of them the next one repeats.
+const STAGE: usize = 2048;
+const OVERLAP: usize = 512;
+
+/// Everything the reduction of the tracks that move nodes works on.
+pub(crate) struct Motion<'a> {
+    pub rig: Rig<'a>,
+    pub truth: Vec<Truth<'a>>,
+    pub moving: Vec<Moving>,
+    /// Whether the source of each moving track is curved between its keys.
+    pub curved: Vec<bool>,
+    /// Every key time and every midpoint.
+    pub times: Vec<f64>,
+}
+
+/// A track that moves a node, with the times at which it is sampled.
+pub(crate) struct Source<'a> {
+    pub track: usize,
+    pub node: usize,
+    pub part: Part,
+    pub data: &'a TrackData,
+    /// Increasing; `None` for a track that plays as it is.
+    pub times: Option<Vec<f64>>,
+    pub tolerance: f64,
+}
+
+impl<'a> Motion<'a> {
+    pub fn new(
+        skeleton: &'a Skeleton,
+        shell: &[DVec3],
+        sources: &[Source<'a>],
+        grid: Vec<f64>,
+        between: Between,
+    ) -> Self {
+        let mut moving = Vec::new();
+        let mut curved_tracks = Vec::new();
+        for source in sources {
+            let Some(times) = &source.times else { continue };
+            let mut flat = sample_track(source.data, times);
+            let curved = !is_straight(source.data);
+            let width = if source.part == Part::Rotation { 4 } else { 3 };
+            if source.part == Part::Rotation {
+                one_sided(&mut flat);
+            }
+            let samples: Vec<Value> = flat
+                .chunks_exact(width)
+                .map(|row| [row[0], row[1], row[2], row.get(3).copied().unwrap_or(0.0)])
+                .collect();
+            let mut at = 0;
+            let grid_of = times
+                .iter()
+                .map(|&t| {
+                    at += grid[at..].partition_point(|&g| g < t);
+                    at
+                })
+                .collect();
+            let n = times.len();
+            let mut track = Moving {
+                track: source.track,
+                node: source.node,
+                part: source.part,
+                between,
+                times: times.clone(),
+                values: samples.clone(),
+                samples,
+                leave: Vec::new(),
+                arrive: Vec::new(),
+                smooth: Vec::new(),
+                next: Vec::new(),
+                previous: Vec::new(),
+                count: 0,
+                grid: grid_of,
+                tolerance: source.tolerance,
+            };
+            track.keep(&(0..n).collect::<Vec<_>>());
+            if between == Between::Cubic {
+                let (leave, arrive) = slopes(source.data, times, &flat);
+                let rows = |flat: &[f64]| -> Vec<Value> {
+                    flat.chunks_exact(width)
+                        .map(|row| [row[0], row[1], row[2], row.get(3).copied().unwrap_or(0.0)])
+                        .collect()
+                };
+                track.smooth = rows(&leave);
+                if curved {
+                    track.leave = rows(&leave);
+                    track.arrive = rows(&arrive);
+                } else {
+                    track.chords();
+                }
+            }
+            moving.push(track);
+            curved_tracks.push(curved);
+        }
+        let rig = Rig::new(skeleton, shell, &moving);
+        let truth = sources.iter().map(|s| Truth { node: s.node, part: s.part, data: s.data }).collect();
+        Self { rig, truth, moving, curved: curved_tracks, times: grid }
+    }
+
+    fn stages(&self) -> Vec<Range<usize>> {
+        let n = self.times.len();
+        let mut ranges = Vec::new();
+        let mut start = 0;
+        loop {
+            let end = (start + STAGE).min(n);
+            ranges.push(start..end);
+            if end == n {
+                return ranges;
+            }
+            start = end - OVERLAP;
+        }
+    }
+
+    /// How far the world moves at most per unit of error of each track, by sample: metres per radian, metre,
+    /// or unit of scale.
+    ///
+    /// And how far out any node gets, metres.
+    pub fn levers(&self) -> (Vec<Vec<f64>>, f64) {
+        let mut extent = 0.0_f64;
+        let mut levers: Vec<Vec<f64>> = self.moving.iter().map(|m| vec![0.0; m.times.len()]).collect();
+        for range in self.stages() {
+            let stage = Stage::new(&self.rig, &self.truth, &self.moving, &self.times, range.clone());
+            extent = extent.max(stage.extent());
+            for (track, levers) in self.moving.iter().zip(&mut levers) {
+                let place = self.rig.place[track.node];
+                for (s, &g) in track.grid.iter().enumerate() {
+                    if range.contains(&g) {
+                        levers[s] = match track.part {
+                            Part::Translation => {
+                                let m = stage.parent(g, place).matrix3;
+                                m.x_axis.length().max(m.y_axis.length()).max(m.z_axis.length())
+                            }
+                            Part::Rotation => f64::from(stage.reach[stage.at(g, place)]),
+                            // What hangs on the node reaches as far as its scale lets it.
+                            Part::Scale => {
+                                let scale = track.samples[s].iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+                                if scale > 1e-3 {
+                                    f64::from(stage.reach[stage.at(g, place)]) / scale
+                                } else {
+                                    0.0
+                                }
+                            }
+                        };
+                    }
+                }
+            }
+        }
+        for (track, levers) in self.moving.iter().zip(&mut levers) {
+            if track.part == Part::Scale {
+                // A scale may be zero, where nothing reaches anywhere but any error would show.
+                let most = levers.iter().copied().fold(0.0, f64::max);
+                let most = if most > 0.0 { most } else { 1.0 };
+                levers.fill(most);
+            }
+        }
+        (levers, extent)
+    }
+
+    /// Every sample a key again, with the source's own slopes.
+    fn keep_all(&mut self, index: usize, sources: &[Source<'a>]) {
+        let track = &mut self.moving[index];
+        let n = track.times.len();
+        let data = sources.iter().find(|s| s.track == track.track).map(|s| s.data);
+        // An authored cubic needs no more keys than it has.
+        let authored = match data {
+            Some(TrackData::Curve(c)) if matches!(c.parts().spans, Spans::Uniform(SpanKind::Hermite)) => {
+                Some(c)
+            }
+            _ => None,
+        };
+        let kept: Vec<usize> = match authored {
+            Some(curve) if track.between == Between::Cubic => (0..n)
+                .filter(|&s| curve.times().binary_search_by(|t| t.total_cmp(&track.times[s])).is_ok())
+                .collect(),
+            _ => (0..n).collect(),
+        };
+        track.keep(&kept);
+        if track.between == Between::Cubic && !self.curved[index] {
+            track.chords();
+        }
+    }
+
+    /// Number of moving nodes on the longest chain through each moving track's node.
+    pub fn depths(&self) -> Vec<f64> {
+        let n = self.rig.len();
+        let mut own = vec![0_usize; n];
+        for track in &self.moving {
+            own[self.rig.place[track.node]] = 1;
+        }
+        let mut above = vec![0; n];
+        let mut below = vec![0; n];
+        for p in 0..n {
+            above[p] = own[p] + self.rig.parent[p].map_or(0, |q| above[q]);
+        }
+        for p in (0..n).rev() {
+            below[p] += own[p];
+            if let Some(q) = self.rig.parent[p] {
+                below[q] = below[q].max(below[p]);
+            }
+        }
+        self.moving
+            .iter()
+            .map(|t| {
+                let p = self.rig.place[t.node];
+                (above[p] + below[p] - own[p]) as f64
+            })
+            .collect()
+    }
+
+    /// Keeps few keys under a tolerance per sample.
+    pub fn keep_within(&mut self, index: usize, tolerances: &[f64]) {
+        if self.moving[index].between == Between::Cubic {
+            self.keep_within_cubic(index, tolerances);
+            return;
+        }
+        let track = &mut self.moving[index];
+        let width = if track.part == Part::Rotation { 4 } else { 3 };
+        let flat: Vec<f64> = track.samples.iter().flat_map(|v| v[..width].to_vec()).collect();
+        let kept = if width == 4 {
+            search::nearly_optimal(&mut BallCone::new(&track.times, Rotations(&flat), tolerances), 6)
+        } else {
+            search::nearly_optimal(&mut BallCone::new(&track.times, Vectors::<3>(&flat), tolerances), 6)
+        };
+        track.keep(&kept);
+    }
+
+    /// The same with cubic keys. The source is straight between its samples, and a cubic may swing out there, so
+    /// the points halfway are tested as well.
+    fn keep_within_cubic(&mut self, index: usize, tolerances: &[f64]) {
+        let track = &mut self.moving[index];
+        let n = track.times.len();
+        let width = if track.part == Part::Rotation { 4 } else { 3 };
+        let (mut times, mut flat, mut slopes, mut limits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        track.keep(&(0..n).collect::<Vec<_>>());
+        track.between = Between::Line;
+        for s in 0..n {
+            times.push(track.times[s]);
+            flat.extend_from_slice(&track.samples[s][..width]);
+            slopes.extend_from_slice(&track.smooth[s][..width]);
+            limits.push(tolerances[s]);
+            if s + 1 < n {
+                let middle = track.times[s] + (track.times[s + 1] - track.times[s]) / 2.0;
+                times.push(middle);
+                flat.extend_from_slice(&track.span(s, s + 1).at(middle)[..width]);
+                slopes.extend(std::iter::repeat_n(0.0, width));
+                limits.push(tolerances[s].min(tolerances[s + 1]));
+            }
+        }
+        track.between = Between::Cubic;
+        let measure = if width == 4 { Measure::Angle } else { Measure::Length };
+        let spans = HermiteSpans::new(&times, &flat, &slopes, &slopes, width, measure, limits.as_slice());
+        let kept: Vec<usize> =
+            search::nearly_optimal(&mut spans.keys_every(2), 4).into_iter().map(|s| s / 2).collect();
+        track.keep(&kept);
+        track.chords();
+        for pair in kept.windows(2) {
+            // Neighbouring samples are joined by the straight line they were joined by.
+            if pair[1] > pair[0] + 1 {
+                track.leave[pair[0]] = track.smooth[pair[0]];
+                track.arrive[pair[1]] = track.smooth[pair[1]];
+            }
+        }
+    }
+
+    /// The largest error now, metres.
+    fn worst(&self) -> f64 {
+        let mut worst = 0.0_f64;
+        for range in self.stages() {
+            let stage = Stage::new(&self.rig, &self.truth, &self.moving, &self.times, range.clone());
+            for g in range {
+                for p in 0..self.rig.len() {
+                    if self.rig.parent[p].is_none() {
+                        worst = worst.max(stage.error2_now(g, p).0);
+                    }
+                }
+            }
+        }
+        worst.sqrt()
+    }
+
+    /// Takes out keys, stage by stage.
+    fn decimate(&mut self, rules: Rules) {
+        for range in self.stages() {
+            let mut stage = Stage::new(&self.rig, &self.truth, &self.moving, &self.times, range);
+            let mut search = Search::new(&mut stage, &self.times, rules);
+            for share in SHARES {
+                search.round(&mut self.moving, share);
+            }
+        }
+    }
+}
+
+/// The part of the bound that each round may use up.
+const SHARES: [f64; 6] = [0.4, 0.6, 0.8, 0.9, 1.0, 1.0];
+
+/// A track whose farthest sample from the first moves nothing by more than this part of the bound keeps one key.
+const STILL: f64 = 0.02;
+
+/// Reduces the tracks planned for [`Plan::World`] and puts them into `result`.
+pub(super) fn reduce(
+    clip: &Clip,
+    skeleton: &Skeleton,
+    options: &Options,
+    plans: &[Plan],
+    frames: &FrameTimes,
+    result: &mut Clip,
+    fates: &mut [Fate],
+) -> Result<(), (usize, CurveError)> {
+    let bound = options.max_error.expect("planned under a bound in the world");
+    let between = if options.keys == Keys::Cubic { Between::Cubic } else { Between::Line };
+    let mut sources = Vec::new();
+    for (k, track) in clip.tracks.iter().enumerate() {
+        let (Some(node), true) = (track.binding.node, track.enabled) else { continue };
+        let part = match track.binding.property {
+            Property::Translation => Part::Translation,
+            Property::Rotation => Part::Rotation,
+            Property::Scale => Part::Scale,
+            _ => continue,
+        };
+        let reduced = plans[k] == Plan::World;
+        sources.push(Source {
+            track: k,
+            node,
+            part,
+            data: &track.data,
+            times: reduced.then(|| frames.times(&track.data)),
+            tolerance: tolerance_of(track, options).unwrap_or(f64::INFINITY),
+        });
+    }
+    let grid = grid(clip, &sources);
+    let shell = metric::shell_offsets(skeleton, options.shell);
+    let mut motion = Motion::new(skeleton, &shell, &sources, grid, between);
+    let (levers, extent) = motion.levers();
+    // What rounding to 32 bits on the way into a file may add: half a unit in the last place of a coordinate
+    // that far out, on each of a few links, and a little for angles.
+    let limit = (bound * (1.0 - 1e-4) - 4.0 * extent * f64::from(f32::EPSILON) / 2.0).max(bound / 2.0);
+    let depths = motion.depths();
+    let mut flat = vec![None; motion.moving.len()];
+    for (k, track) in motion.moving.iter_mut().enumerate() {
+        let first = track.samples[0];
+        let still = track.samples.iter().map(|s| apart(track.part, *s, first)).fold(0.0, f64::max);
+        let moved = (0..track.times.len()).map(|s| apart(track.part, track.samples[s], first) * levers[k][s]);
+        let same = track.samples.iter().all(|s| *s == first);
+        if same
+            || (!motion.curved[k] && moved.fold(0.0, f64::max) <= STILL * limit && still <= track.tolerance)
+        {
+            track.keep(&[0]);
+            flat[k] = Some(still);
+        }
+    }
+    // The careful start, more careful still if it must be; at the last every sample stays.
+    let mut share = 1.0;
+    loop {
+        for k in 0..motion.moving.len() {
+            if flat[k] == Some(0.0) || (flat[k].is_some() && share >= 0.05) {
+                continue;
+            }
+            flat[k] = None;
+            if share < 0.05 || (between == Between::Cubic && motion.curved[k]) {
+                motion.keep_all(k, &sources);
+                continue;
+            }
+            let own = motion.moving[k].tolerance;
+            let tolerances: Vec<f64> = levers[k]
+                .iter()
+                .map(|lever| (share * limit / depths[k] / lever.max(1e-12)).min(own))
+                .collect();
+            motion.keep_within(k, &tolerances);
+        }
+        if share < 0.05 || motion.worst() <= limit {
+            break;
+        }
+        share /= 2.0;
+    }
+    motion.decimate(Rules { bound: limit, refit: options.refit, steps: 2, hopeless: 6.0, points: 32 });
+
+    for (k, track) in motion.moving.iter().enumerate() {
+        let data = &clip.tracks[track.track].data;
+        let curve = if flat[k].is_some() { track.first_key() } else { track.curve() };
+        let curve = curve.map_err(|error| (track.track, error))?;
+        if let Some(error) = flat[k] {
+            fates[track.track] = Fate::Flattened { error };
+        }
+        result.tracks[track.track].data = TrackData::Curve(beyond(curve, data));
+    }
+    Ok(())
+}
+
+/// All times that matter: the check times of the clip, and the samples of curved tracks with the midpoints
+/// between them.
+fn grid(clip: &Clip, sources: &[Source<'_>]) -> Vec<f64> {
+    let mut times = metric::check_times(clip);
+    for source in sources {
+        if let Some(own) = &source.times
+            && !is_straight(source.data)
+        {
+            times.extend_from_slice(own);
+            times.extend(own.windows(2).map(|t| t[0] + (t[1] - t[0]) / 2.0));
+        }
+    }
+    // Every sample must be found again in the grid, to the bit.
+    times.extend(sources.iter().filter_map(|s| s.times.as_ref()).flatten());
+    times.sort_unstable_by(f64::total_cmp);
+    times.dedup();
+    times
+}
