@@ -27,7 +27,7 @@
 //! let skeleton = Skeleton::new(vec![Joint::new("ball", None, Transform::IDENTITY)])?;
 //!
 //! let result = reduce(&clip, &skeleton, &Options::world(0.01))?;
-//! assert!(result.report.keys <= 20 && result.report.holds());
+//! assert!(result.report.keys <= 25 && result.report.holds());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
