@@ -11,19 +11,10 @@ use glam::{DQuat, DVec3};
 use crate::clip::Clip;
 use crate::curve::SpanKind;
 use crate::math;
+use crate::metric::{Shell, shell_offsets};
 use crate::pose::{LocalPose, ModelPose};
 use crate::skeleton::{Skeleton, Transform};
 use crate::track::{Property, Track, TrackData, TrackMask};
-
-/// Where points lie around each node whose distance is measured along with its origin's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shell {
-    /// Along the three local axes of every node, this many metres out; 0 for origins only.
-    Metres(f64),
-    /// As far out as the skin that hangs on the node reaches ([`crate::Joint::reach`]); nodes
-    /// without one are given this many metres.
-    Reach(f64),
-}
 
 /// The farthest apart a node's points are.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,6 +175,36 @@ struct Followed {
     rest: Vec<f64>,
 }
 
+/// Where node `node` of the first skeleton is in the world in both versions of a clip, and how far
+/// apart its points are: (first, second, distance in metres) at each of `times`.
+///
+/// `None` if the second skeleton does not have the node.
+pub fn follow_node(
+    (a, skeleton_a): (&Clip, &Skeleton),
+    (b, skeleton_b): (&Clip, &Skeleton),
+    shell: Shell,
+    node: usize,
+    times: &[f64],
+) -> Option<Vec<(DVec3, DVec3, f64)>> {
+    let other = *match_nodes(skeleton_a, skeleton_b).get(node)?;
+    let other = other?;
+    let points = along_axes(shell_offsets(skeleton_a, shell)[node]);
+    let at = |time: f64| {
+        let mask = TrackMask::all();
+        let pose = |clip, skeleton| ModelPose::of(skeleton, &LocalPose::of_clip(clip, skeleton, time, &mask));
+        let (ma, mb) = (pose(a, skeleton_a).joints[node], pose(b, skeleton_b).joints[other]);
+        let origin = (ma.translation - mb.translation).length();
+        let apart = |p: &DVec3| (ma.transform_point3(*p) - mb.transform_point3(*p)).length();
+        (ma.translation, mb.translation, points.iter().map(apart).fold(origin, larger))
+    };
+    Some(times.iter().map(|&t| at(t)).collect())
+}
+
+/// The points along the three axes of a node.
+fn along_axes(offset: DVec3) -> [DVec3; 3] {
+    [DVec3::X * offset.x, DVec3::Y * offset.y, DVec3::Z * offset.z]
+}
+
 /// Compares two versions of a clip on their skeletons, each on its own clock.
 ///
 /// Looks at every key time of either clip and every midpoint (see the [module](self)); a property
@@ -209,16 +230,8 @@ pub fn compare_at(
         .filter(|&n| matched[n].is_some())
         .map(|node| NodeDifference { node, distance: 0.0, time: times.first().copied().unwrap_or(0.0) })
         .collect();
-    let points: Vec<[DVec3; 3]> = nodes
-        .iter()
-        .map(|n| {
-            let out = match shell {
-                Shell::Metres(m) => m,
-                Shell::Reach(default) => skeleton_a.joints()[n.node].reach.unwrap_or(default),
-            };
-            [DVec3::X * out, DVec3::Y * out, DVec3::Z * out]
-        })
-        .collect();
+    let offsets = shell_offsets(skeleton_a, shell);
+    let points: Vec<[DVec3; 3]> = nodes.iter().map(|n| along_axes(offsets[n.node])).collect();
     let mask = TrackMask::all();
     let (mut local_a, mut local_b) = (LocalPose::default(), LocalPose::default());
     let (mut world_a, mut world_b) = (ModelPose::default(), ModelPose::default());
@@ -388,25 +401,25 @@ mod tests {
     #[test]
     fn a_turned_hip_shows_as_a_distance_at_the_foot() {
         let ((a, sa), (b, sb)) = (leg([0.0, 0.5, 0.0]), leg([0.0, 0.6, 0.0]));
-        let found = compare((&a, &sa), (&b, &sb), Shell::Metres(0.0));
+        let found = compare((&a, &sa), (&b, &sb), Shell::Fixed(0.0));
         let worst = found.worst_node().unwrap();
         assert_eq!((worst.node, worst.time), (1, 1.0));
         assert!((worst.distance - 2.0 * (0.05f64).sin()).abs() < 1e-12);
         let track = found.worst_track(Measure::Radians).unwrap();
         assert!((track.size - 0.1).abs() < 1e-12 && track.time == 1.0);
         // Points 3 cm below the origin of the foot's parent space reach farther than the foot.
-        let shelled = compare((&a, &sa), (&b, &sb), Shell::Metres(0.03));
+        let shelled = compare((&a, &sa), (&b, &sb), Shell::Fixed(0.03));
         assert!(shelled.worst_node().unwrap().distance > worst.distance);
     }
 
     #[test]
     fn a_track_that_one_clip_lacks_stands_at_rest_there() {
         let ((a, sa), (mut b, sb)) = (leg([0.0, 0.5, 0.0]), leg([0.0, 0.5, 0.0]));
-        assert_eq!(compare((&a, &sa), (&b, &sb), Shell::Metres(0.03)).worst_node().unwrap().distance, 0.0);
+        assert_eq!(compare((&a, &sa), (&b, &sb), Shell::Fixed(0.03)).worst_node().unwrap().distance, 0.0);
         b.tracks.clear();
-        let found = compare((&a, &sa), (&b, &sb), Shell::Metres(0.0));
+        let found = compare((&a, &sa), (&b, &sb), Shell::Fixed(0.0));
         assert!((found.tracks[0].size - 0.5).abs() < 1e-12 && found.tracks[0].second.is_none());
-        let other_way = compare((&b, &sb), (&a, &sa), Shell::Metres(0.0));
+        let other_way = compare((&b, &sb), (&a, &sa), Shell::Fixed(0.0));
         assert!((other_way.tracks[0].size - 0.5).abs() < 1e-12 && other_way.tracks[0].first.is_none());
     }
 
@@ -422,7 +435,7 @@ mod tests {
         };
         let none = Skeleton::default();
         let (a, rounded, late) = (switch(7.0 / 3.0), switch(f64::from(7.0f32 / 3.0)), switch(2.4));
-        let size = |b: &Clip| compare((&a, &none), (b, &none), Shell::Metres(0.0)).tracks[0].size;
+        let size = |b: &Clip| compare((&a, &none), (b, &none), Shell::Fixed(0.0)).tracks[0].size;
         assert_eq!(size(&rounded), 0.0);
         assert_eq!(size(&late), 1.0);
     }

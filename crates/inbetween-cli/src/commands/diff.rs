@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use inbetween::compare::{self, Comparison, Measure, TrackDifference};
-use inbetween::{Clip, Skeleton};
+use inbetween::{Clip, Skeleton, metric};
 use inbetween_formats::Import;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -101,10 +101,10 @@ struct Compared {
 }
 
 /// How the library takes a shell as typed.
-pub fn judge_shell(shell: Shell) -> compare::Shell {
+pub fn judge_shell(shell: Shell) -> metric::Shell {
     match shell {
-        Shell::Metres(m) => compare::Shell::Metres(m),
-        Shell::Skin => compare::Shell::Reach(0.03),
+        Shell::Metres(m) => metric::Shell::Fixed(m),
+        Shell::Skin => metric::Shell::Reach { otherwise: metric::SHELL_M },
     }
 }
 

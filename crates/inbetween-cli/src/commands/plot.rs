@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use inbetween::compare::{self, Shell};
+use inbetween::compare;
+use inbetween::metric::Shell;
 use inbetween::{Clip, Track};
 
 use crate::curves;
@@ -87,7 +88,7 @@ impl Plot {
                 };
                 let theirs = &other.clips[index];
                 let found =
-                    compare::compare((clip, &import.skeleton), (theirs, &other.skeleton), Shell::Metres(0.0));
+                    compare::compare((clip, &import.skeleton), (theirs, &other.skeleton), Shell::Fixed(0.0));
                 let mut pairs: Vec<(f64, usize, usize)> = found
                     .tracks
                     .iter()

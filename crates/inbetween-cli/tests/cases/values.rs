@@ -369,10 +369,26 @@ fn world_error(source: &File, file: &File, clip: usize, check: &Value) -> Verdic
         return Verdict::Fail("the check states no value".to_owned());
     };
     let shell = check.get("shell").and_then(|v| length_m(v, unit)).unwrap_or(0.0);
-    let mut points = vec![DVec3::ZERO];
-    if shell > 0.0 {
-        points.extend([DVec3::X, DVec3::Y, DVec3::Z].map(|a| a * shell));
-    }
+    // Points that far away in the world at rest, along the node's own axes.
+    let rest = source.rest_world(false);
+    let points: Vec<Vec<DVec3>> = rest
+        .joints
+        .iter()
+        .map(|m| {
+            let mut points = vec![DVec3::ZERO];
+            if shell > 0.0 {
+                let axes = [
+                    (DVec3::X, m.matrix3.x_axis),
+                    (DVec3::Y, m.matrix3.y_axis),
+                    (DVec3::Z, m.matrix3.z_axis),
+                ];
+                points.extend(axes.map(|(own, world)| {
+                    if world.length() > 1e-9 { own * (shell / world.length()) } else { own * shell }
+                }));
+            }
+            points
+        })
+        .collect();
     let mut worst = (0.0, String::new());
     for t in both_times(source, file, clip) {
         let (a, b) = (source.world(clip, t, false), file.world(clip, t, false));
@@ -381,7 +397,7 @@ fn world_error(source: &File, file: &File, clip: usize, check: &Value) -> Verdic
             let Some(other) = same_node(source, file, node) else {
                 return Verdict::Fail(format!("node {name:?} is gone"));
             };
-            for p in &points {
+            for p in &points[node] {
                 let d = (a.joints[node].transform_point3(*p) - b.joints[other].transform_point3(*p)).length();
                 if nan_max(d, worst.0) > worst.0 {
                     worst = (nan_max(d, 0.0), format!("{name} at {t} s"));
