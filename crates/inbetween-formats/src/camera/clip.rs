@@ -12,8 +12,8 @@ use inbetween::camera::{CameraAngles, CameraKey, CameraPath, Channel, PathSpan, 
 use inbetween::glam::{DQuat, DVec3};
 use inbetween::spline::{nearest_turn, quat_conjugate, quat_multiply, slerp};
 use inbetween::{
-    Binding, Clip, Curve, CurveError, CurveParts, Extrapolation, Joint, LocalPose, ModelPose, NodeKind, Property,
-    Skeleton, SpanKind, Spans, Tangents, Track, TrackData, TrackMask, Transform, ValueKind,
+    Binding, Clip, Curve, CurveError, CurveParts, Extrapolation, Joint, LocalPose, ModelPose, NodeKind,
+    Property, Skeleton, SpanKind, Spans, Tangents, Track, TrackData, TrackMask, Transform, ValueKind,
 };
 
 use super::text::Place;
@@ -38,7 +38,12 @@ pub fn cameras_of(import: &Import) -> Vec<usize> {
 ///
 /// # Errors
 /// [`FormatError::Broken`] where nothing moves the node.
-pub fn path_of_clip(import: &Import, clip: usize, node: usize, file: &str) -> Result<CameraFile, FormatError> {
+pub fn path_of_clip(
+    import: &Import,
+    clip: usize,
+    node: usize,
+    file: &str,
+) -> Result<CameraFile, FormatError> {
     let place = Place::new(file);
     let (motion, skeleton) = (&import.clips[clip], &import.skeleton);
     let name = &skeleton.joints()[node].name;
@@ -48,7 +53,8 @@ pub fn path_of_clip(import: &Import, clip: usize, node: usize, file: &str) -> Re
     let mut fov_track = None;
     for track in motion.tracks.iter().filter(|t| t.enabled) {
         let own = track.binding.node == Some(node);
-        let is_fov = own && fov_factor(&track.binding.property).is_some() && track.data.kind() == ValueKind::Scalar;
+        let is_fov =
+            own && fov_factor(&track.binding.property).is_some() && track.data.kind() == ValueKind::Scalar;
         if is_fov && fov_track.is_none() {
             fov_track = Some(track);
         }
@@ -79,7 +85,10 @@ pub fn path_of_clip(import: &Import, clip: usize, node: usize, file: &str) -> Re
         sheared |= !whole;
         let mut rotation = t.rotation.to_array();
         if fbx {
-            rotation = quat_multiply(rotation, CameraAngles { yaw: -std::f64::consts::FRAC_PI_2, ..CameraAngles::default() }.rotation());
+            rotation = quat_multiply(
+                rotation,
+                CameraAngles { yaw: -std::f64::consts::FRAC_PI_2, ..CameraAngles::default() }.rotation(),
+            );
         }
         let fov = fov_track.map(|track| {
             let factor = fov_factor(&track.binding.property).unwrap_or(1.0);
@@ -145,8 +154,7 @@ pub fn to_import(path: &CameraPath, name: &str) -> Result<Import, FormatError> {
     };
     let mut joint = Joint::new(name, None, rest);
     joint.kind = NodeKind::Camera;
-    let mut clip =
-        Clip::new(name, path.start(), path.end()).map_err(|e| refused(e.to_string()))?;
+    let mut clip = Clip::new(name, path.start(), path.end()).map_err(|e| refused(e.to_string()))?;
     let bad = |e: CurveError| refused(e.to_string());
     let times = rotation_times(path);
     let place = if path.subject().is_some() {
@@ -160,8 +168,16 @@ pub fn to_import(path: &CameraPath, name: &str) -> Result<Import, FormatError> {
     inbetween::edit::align_signs(&mut turned);
     let rotation = Curve::linear(ValueKind::Rotation, times, turned).map_err(bad)?;
     let node = |property| Binding::node(0, name, property);
-    clip.tracks.push(Track::new(node(Property::Translation), TrackData::Curve(place), first.position.to_vec()));
-    clip.tracks.push(Track::new(node(Property::Rotation), TrackData::Curve(rotation), first.rotation.to_vec()));
+    clip.tracks.push(Track::new(
+        node(Property::Translation),
+        TrackData::Curve(place),
+        first.position.to_vec(),
+    ));
+    clip.tracks.push(Track::new(
+        node(Property::Rotation),
+        TrackData::Curve(rotation),
+        first.rotation.to_vec(),
+    ));
     for (k, channel) in path.channels().iter().enumerate() {
         let property = match channel.role {
             Role::Fov => FOV.to_owned(),

@@ -22,9 +22,9 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
     let mut field = String::new();
     let mut depth = 0_usize;
     loop {
-        let event = reader
-            .read_event()
-            .map_err(|error| place.broken(format!("byte {}", reader.buffer_position()), "well-formed XML", error))?;
+        let event = reader.read_event().map_err(|error| {
+            place.broken(format!("byte {}", reader.buffer_position()), "well-formed XML", error)
+        })?;
         match event {
             Event::Eof => break,
             Event::Start(tag) => {
@@ -68,8 +68,10 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
             let (_, text) = text.ok_or_else(|| place.broken(&at, "a number", "nothing"))?;
             place.number(text, &at)
         };
-        let eye = from_z_up([number("PositionX")?, number("PositionY")?, number("PositionZ")?].map(|v| v * unit));
-        let target = from_z_up([number("LookAtX")?, number("LookAtY")?, number("LookAtZ")?].map(|v| v * unit));
+        let eye =
+            from_z_up([number("PositionX")?, number("PositionY")?, number("PositionZ")?].map(|v| v * unit));
+        let target =
+            from_z_up([number("LookAtX")?, number("LookAtY")?, number("LookAtZ")?].map(|v| v * unit));
         let mut values = eye.to_vec();
         values.extend(target);
         values.push(number("FOV")?.to_radians());

@@ -41,10 +41,14 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
                     for (name, value) in attributes(&tag) {
                         match name.as_str() {
                             "offset" => offset = place.number(&value, "campath offset")?,
-                            "positionInterp" | "rotationInterp" | "fovInterp" | "hold" => notes.push(assumed(
-                                "campath",
-                                format!("{name}={value:?} is not kept; how the path is flown is set here"),
-                            )),
+                            "positionInterp" | "rotationInterp" | "fovInterp" | "hold" => {
+                                notes.push(assumed(
+                                    "campath",
+                                    format!(
+                                        "{name}={value:?} is not kept; how the path is flown is set here"
+                                    ),
+                                ))
+                            }
                             _ => {}
                         }
                     }
@@ -124,7 +128,9 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
     }
     let keys = keys
         .into_iter()
-        .map(|(time, position, angles, fov)| pose_key(time + offset, position, angles, fov.filter(|_| with_fov)))
+        .map(|(time, position, angles, fov)| {
+            pose_key(time + offset, position, angles, fov.filter(|_| with_fov))
+        })
         .collect();
     let path = build(place, pose_channels(with_fov), keys)?;
     Ok(CameraFile { format: CameraFormat::Hlae, path, rate: None, notes })

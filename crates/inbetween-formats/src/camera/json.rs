@@ -21,12 +21,24 @@ const VERSION: u64 = 1;
 
 pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result<CameraFile, FormatError> {
     let document = place.json(text)?;
-    let root = document.as_object().ok_or_else(|| place.broken("the file", "an object", described(&document)))?;
+    let root =
+        document.as_object().ok_or_else(|| place.broken("the file", "an object", described(&document)))?;
     known(
         place,
         "the file",
         root,
-        &["format", "version", "angles", "rate", "closing_gap", "keys", "smoothing", "subject", "look_at", "level"],
+        &[
+            "format",
+            "version",
+            "angles",
+            "rate",
+            "closing_gap",
+            "keys",
+            "smoothing",
+            "subject",
+            "look_at",
+            "level",
+        ],
     )?;
     if root.get("format").and_then(Value::as_str) != Some(FORMAT) {
         let found = root.get("format").map_or("nothing".to_owned(), described);
@@ -43,18 +55,24 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
     let angle = match root.get("angles").map(|v| (v, v.as_str())) {
         None | Some((_, Some("degrees"))) => 1_f64.to_radians(),
         Some((_, Some("radians"))) => 1.0,
-        Some((value, _)) => return Err(place.broken("angles", "\"degrees\" or \"radians\"", described(value))),
+        Some((value, _)) => {
+            return Err(place.broken("angles", "\"degrees\" or \"radians\"", described(value)));
+        }
     };
     let reader = PathReader { place, unit: options.unit.unwrap_or(1.0), angle };
     let list = root.get("keys").and_then(Value::as_array);
-    let list = list.ok_or_else(|| place.broken("keys", "a list of keys", root.get("keys").map_or("nothing".to_owned(), described)))?;
+    let list = list.ok_or_else(|| {
+        place.broken("keys", "a list of keys", root.get("keys").map_or("nothing".to_owned(), described))
+    })?;
     let mut channels: Vec<Channel> = Vec::new();
     let mut keys = Vec::with_capacity(list.len());
     for (i, key) in list.iter().enumerate() {
         keys.push(reader.key(i, key, &mut channels)?);
     }
     let mut path = super::build(place, channels, keys)?;
-    let refused = |at: &str, error: inbetween::camera::CameraError| place.broken(at, "a setting that fits the path", error);
+    let refused = |at: &str, error: inbetween::camera::CameraError| {
+        place.broken(at, "a setting that fits the path", error)
+    };
     if let Some(gap) = given(root, "closing_gap") {
         path.close(Some(place.json_number(gap, "closing_gap")?)).map_err(|e| refused("closing_gap", e))?;
     }
@@ -72,7 +90,7 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
                 let at = place.json_numbers::<3>(&map["position"], "look_at.position")?;
                 LookAt::Place(at.map(|v| v * reader.unit))
             }
-            Value::Object(_) => LookAt::Moving(reader.target("look_at", look_at)?),
+            Value::Object(_) => LookAt::Moving(Box::new(reader.target("look_at", look_at)?)),
             other => {
                 let expected = "\"target\", an object with a position, or one with keys";
                 return Err(place.broken("look_at", expected, described(other)));
@@ -124,12 +142,17 @@ impl PathReader<'_> {
             place,
             &at,
             key,
-            &["time", "mode", "straight", "position", "yaw", "pitch", "roll", "rotation", "fov", "target", "channels"],
+            &[
+                "time", "mode", "straight", "position", "yaw", "pitch", "roll", "rotation", "fov", "target",
+                "channels",
+            ],
         )?;
         let time = key.get("time").unwrap_or(&Value::Null);
         let time = place.json_number(time, format!("{at}.time"))?;
         let mut named: Vec<(String, f64)> = Vec::new();
-        for (entry, names) in [("position", ["x", "y", "z"]), ("target", ["target.x", "target.y", "target.z"])] {
+        for (entry, names) in
+            [("position", ["x", "y", "z"]), ("target", ["target.x", "target.y", "target.z"])]
+        {
             if let Some(value) = given(key, entry) {
                 let numbers = place.json_numbers::<3>(value, format!("{at}.{entry}"))?;
                 named.extend(names.iter().zip(numbers).map(|(n, v)| ((*n).to_owned(), v * self.unit)));
@@ -142,11 +165,17 @@ impl PathReader<'_> {
         }
         if let Some(further) = given(key, "channels") {
             let map = further.as_object();
-            let map = map.ok_or_else(|| place.broken(format!("{at}.channels"), "an object", described(further)))?;
+            let map =
+                map.ok_or_else(|| place.broken(format!("{at}.channels"), "an object", described(further)))?;
             for (name, value) in map {
                 if Role::of(name) != Role::Other {
                     let advice = "write position, target, yaw, pitch, roll and fov beside time";
-                    return Err(place.broken_with(format!("{at}.channels"), "further channels", format!("{name:?}"), advice));
+                    return Err(place.broken_with(
+                        format!("{at}.channels"),
+                        "further channels",
+                        format!("{name:?}"),
+                        advice,
+                    ));
                 }
                 named.push((name.clone(), place.json_number(value, format!("{at}.channels.{name}"))?));
             }
@@ -157,21 +186,23 @@ impl PathReader<'_> {
         let mut values = Vec::with_capacity(channels.len());
         for channel in channels.iter() {
             let found = named.iter().find(|(name, _)| *name == channel.name);
-            let (_, value) =
-                found.ok_or_else(|| place.broken(&at, format!("{} as in the first key", channel.name), "none"))?;
+            let (_, value) = found
+                .ok_or_else(|| place.broken(&at, format!("{} as in the first key", channel.name), "none"))?;
             values.push(*value);
         }
         if let Some((name, _)) = named.iter().find(|(name, _)| !channels.iter().any(|c| c.name == *name)) {
             return Err(place.broken(&at, "what the first key has", format!("also {name}")));
         }
-        let rotation =
-            given(key, "rotation").map(|v| place.json_numbers::<4>(v, format!("{at}.rotation"))).transpose()?;
+        let rotation = given(key, "rotation")
+            .map(|v| place.json_numbers::<4>(v, format!("{at}.rotation")))
+            .transpose()?;
         if rotation == Some([0.0; 4]) {
             return Err(place.broken(format!("{at}.rotation"), "a quaternion that is not zero", "0 0 0 0"));
         }
         let mut made = CameraKey { rotation, ..CameraKey::new(time, values) };
         if let Some(mode) = given(key, "mode") {
-            let mode = mode.as_str().ok_or_else(|| place.broken(format!("{at}.mode"), "a name", described(mode)))?;
+            let mode =
+                mode.as_str().ok_or_else(|| place.broken(format!("{at}.mode"), "a name", described(mode)))?;
             made.mode = mode.into();
         }
         made.straight = flag(place, key, "straight")?.unwrap_or(false);
@@ -180,23 +211,31 @@ impl PathReader<'_> {
 
     fn smoothing(&self, value: &Value) -> Result<Smoothing, FormatError> {
         let place = self.place;
-        let map = value.as_object().ok_or_else(|| place.broken("smoothing", "an object", described(value)))?;
-        known(place, "smoothing", map, &["on", "amount", "amounts", "modes", "brake", "unwrap", "overshoot"])?;
-        let mut smoothing = Smoothing::default();
-        smoothing.on = flag(place, map, "on")?.unwrap_or(true);
+        let map =
+            value.as_object().ok_or_else(|| place.broken("smoothing", "an object", described(value)))?;
+        known(
+            place,
+            "smoothing",
+            map,
+            &["on", "amount", "amounts", "modes", "brake", "unwrap", "overshoot"],
+        )?;
+        let on = flag(place, map, "on")?.unwrap_or(true);
+        let mut smoothing = Smoothing { on, ..Smoothing::default() };
         if let Some(amount) = given(map, "amount") {
             smoothing.amount = place.json_number(amount, "smoothing.amount")?;
         }
         if let Some(amounts) = given(map, "amounts") {
             let list = amounts.as_object();
-            let list = list.ok_or_else(|| place.broken("smoothing.amounts", "an object", described(amounts)))?;
+            let list =
+                list.ok_or_else(|| place.broken("smoothing.amounts", "an object", described(amounts)))?;
             for (name, amount) in list {
                 let amount = place.json_number(amount, format!("smoothing.amounts.{name}"))?;
                 smoothing.amounts.push((name.clone(), amount));
             }
         }
         if let Some(modes) = given(map, "modes") {
-            let names = modes.as_array().and_then(|l| l.iter().map(|m| m.as_str().map(str::to_owned)).collect());
+            let names =
+                modes.as_array().and_then(|l| l.iter().map(|m| m.as_str().map(str::to_owned)).collect());
             smoothing.modes =
                 names.ok_or_else(|| place.broken("smoothing.modes", "a list of names", described(modes)))?;
         }
@@ -205,14 +244,22 @@ impl PathReader<'_> {
             None | Some((_, Some("shortest"))) => Unwrap::Shortest,
             Some((_, Some("as_authored"))) => Unwrap::AsAuthored,
             Some((value, _)) => {
-                return Err(place.broken("smoothing.unwrap", "\"shortest\" or \"as_authored\"", described(value)));
+                return Err(place.broken(
+                    "smoothing.unwrap",
+                    "\"shortest\" or \"as_authored\"",
+                    described(value),
+                ));
             }
         };
         smoothing.overshoot = match given(map, "overshoot").map(|v| (v, v.as_str())) {
             None | Some((_, Some("allow"))) => Overshoot::Allow,
             Some((_, Some("prevent"))) => Overshoot::Prevent,
             Some((value, _)) => {
-                return Err(place.broken("smoothing.overshoot", "\"allow\" or \"prevent\"", described(value)));
+                return Err(place.broken(
+                    "smoothing.overshoot",
+                    "\"allow\" or \"prevent\"",
+                    described(value),
+                ));
             }
         };
         Ok(smoothing)
@@ -220,7 +267,8 @@ impl PathReader<'_> {
 
     fn target(&self, at: &str, value: &Value) -> Result<MovingTarget, FormatError> {
         let place = self.place;
-        let map = value.as_object().ok_or_else(|| place.broken(at, "an object with keys", described(value)))?;
+        let map =
+            value.as_object().ok_or_else(|| place.broken(at, "an object with keys", described(value)))?;
         known(place, at, map, &["keys", "smooth"])?;
         let list = map.get("keys").and_then(Value::as_array);
         let list = list.ok_or_else(|| place.broken(at, "a list of keys", "none"))?;
@@ -237,10 +285,15 @@ impl PathReader<'_> {
             }
         }
         if !turns.is_empty() && turns.len() != times.len() {
-            return Err(place.broken(at, "a rotation at every key or at none", format!("{} of {}", turns.len(), times.len())));
+            return Err(place.broken(
+                at,
+                "a rotation at every key or at none",
+                format!("{} of {}", turns.len(), times.len()),
+            ));
         }
         let refused = |error| place.broken(at, "keys something can move through", error);
-        let target = MovingTarget::new(&times, &places, flag(place, map, "smooth")?.unwrap_or(true)).map_err(refused)?;
+        let target = MovingTarget::new(&times, &places, flag(place, map, "smooth")?.unwrap_or(true))
+            .map_err(refused)?;
         if turns.is_empty() { Ok(target) } else { target.turning(&times, &turns).map_err(refused) }
     }
 }
@@ -302,7 +355,8 @@ fn key_of(path: &CameraPath, key: &CameraKey) -> Value {
     if let Some(rotation) = key.rotation {
         out.insert("rotation".into(), json!(rotation));
     }
-    for (role, name) in [(Role::Yaw, "yaw"), (Role::Pitch, "pitch"), (Role::Roll, "roll"), (Role::Fov, "fov")] {
+    for (role, name) in [(Role::Yaw, "yaw"), (Role::Pitch, "pitch"), (Role::Roll, "roll"), (Role::Fov, "fov")]
+    {
         if let Some(k) = path.role(role) {
             out.insert(name.into(), json!(key.values[k] * path.channels()[k].radians_per_unit()));
         }

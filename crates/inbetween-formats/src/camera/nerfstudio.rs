@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::text::{Place, described};
 use super::{
-    CameraFile, CameraFormat, CameraOptions, Shots, Z_UP, assumed, build, from_z_up, lost, pose_channels, pose_key,
-    to_z_up,
+    CameraFile, CameraFormat, CameraOptions, Shots, Z_UP, assumed, build, from_z_up, lost, pose_channels,
+    pose_key, to_z_up,
 };
 use crate::{FormatError, Note};
 use inbetween::spline::{nearest_turn, quat_conjugate, quat_multiply, quat_rotate};
@@ -21,7 +21,8 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
     let document = place.json(text)?;
     let unit = options.unit.unwrap_or(1.0);
     let mut notes = Vec::new();
-    let optional = |key: &str| document.get(key).filter(|v| !v.is_null()).map(|v| place.json_number(v, key)).transpose();
+    let optional =
+        |key: &str| document.get(key).filter(|v| !v.is_null()).map(|v| place.json_number(v, key)).transpose();
     let rate = optional("fps")?;
     if rate.is_some_and(|r| r <= 0.0) {
         return Err(place.broken("fps", "a rate above zero", rate.unwrap_or(0.0)));
@@ -78,7 +79,8 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
             }
         };
         let fov = frame.get("fov").or_else(|| document.get("default_fov"));
-        let fov = fov.filter(|v| !v.is_null()).map(|v| place.json_number(v, format!("{at}.fov"))).transpose()?;
+        let fov =
+            fov.filter(|v| !v.is_null()).map(|v| place.json_number(v, format!("{at}.fov"))).transpose()?;
         keys.push((time, position, angles, fov.map(f64::to_radians)));
     }
     let with_fov = keys.iter().all(|k| k.3.is_some());
@@ -114,7 +116,8 @@ fn matrix_of(value: &Value, place: &Place, at: &str) -> Result<[f64; 16], Format
         Some(4) => {
             let mut matrix = [0.0; 16];
             for r in 0..4 {
-                matrix[4 * r..4 * r + 4].copy_from_slice(&place.json_numbers::<4>(&value[r], format!("{at}[{r}]"))?);
+                matrix[4 * r..4 * r + 4]
+                    .copy_from_slice(&place.json_numbers::<4>(&value[r], format!("{at}[{r}]"))?);
             }
             matrix
         }
@@ -173,14 +176,19 @@ pub(super) fn write(shots: &Shots, options: &CameraOptions) -> (String, Vec<Note
     }
     let (first, last) = (shots.shots[0].time, shots.shots[shots.shots.len() - 1].time);
     let (span, cyclic) = (last - first, shots.closing_gap.is_some());
-    let seconds = if cyclic { span * shots.shots.len() as f64 / (shots.shots.len() as f64 - 1.0).max(1.0) } else { span };
+    let seconds = if cyclic {
+        span * shots.shots.len() as f64 / (shots.shots.len() as f64 - 1.0).max(1.0)
+    } else {
+        span
+    };
     if cyclic && shots.closing_gap.is_some_and(|gap| (span + gap - seconds).abs() > 1e-9 * seconds) {
         notes.push(lost("", "a cyclic path's way back takes one key's share of its duration in this format"));
     }
     let matrix = |shot: &super::Shot| -> [f64; 16] {
         let rotation = quat_multiply(quat_conjugate(Z_UP), shot.pose.rotation);
         let place = to_z_up(shot.pose.position.map(|v| v / unit));
-        let axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|axis| quat_rotate(rotation, axis));
+        let axes =
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|axis| quat_rotate(rotation, axis));
         std::array::from_fn(|i| match (i / 4, i % 4) {
             (3, column) => f64::from(u8::from(column == 3)),
             (row, 3) => place[row],

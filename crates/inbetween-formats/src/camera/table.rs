@@ -20,10 +20,12 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
         .enumerate()
         .map(|(i, line)| (i + 1, line.trim()))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let (_, header) = lines.next().ok_or_else(|| place.broken("line 1", "a header with a column time", "nothing"))?;
+    let (_, header) =
+        lines.next().ok_or_else(|| place.broken("line 1", "a header with a column time", "nothing"))?;
     let columns: Vec<String> = header.split(',').map(|c| c.trim().trim_matches('"').to_owned()).collect();
     let find = |name: &str| columns.iter().position(|c| c.eq_ignore_ascii_case(name));
-    let time = find("time").ok_or_else(|| place.broken("line 1", "a column time", format!("columns {header}")))?;
+    let time =
+        find("time").ok_or_else(|| place.broken("line 1", "a column time", format!("columns {header}")))?;
     let mode = find("mode");
     let quaternion = [find("qx"), find("qy"), find("qz"), find("qw")];
     let some = quaternion.iter().flatten().count();
@@ -75,7 +77,8 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
     let looks = targets.iter().all(|role| channels.iter().any(|c| c.role == *role));
     let mut path = build(place, channels, keys)?;
     if looks {
-        path.set_look_at(Some(LookAt::Channels)).map_err(|e| place.broken("line 1", "columns of a target", e))?;
+        path.set_look_at(Some(LookAt::Channels))
+            .map_err(|e| place.broken("line 1", "columns of a target", e))?;
     }
     Ok(CameraFile { format: CameraFormat::Csv, path, rate: None, notes: Vec::new() })
 }

@@ -61,9 +61,14 @@ impl<'a> Place<'a> {
     }
 
     /// A list of `N` finite numbers in JSON.
-    pub fn json_numbers<const N: usize>(&self, value: &Value, place: impl Display) -> Result<[f64; N], FormatError> {
+    pub fn json_numbers<const N: usize>(
+        &self,
+        value: &Value,
+        place: impl Display,
+    ) -> Result<[f64; N], FormatError> {
         let list = value.as_array().filter(|list| list.len() == N);
-        let list = list.ok_or_else(|| self.broken(&place, format!("a list of {N} numbers"), described(value)))?;
+        let list =
+            list.ok_or_else(|| self.broken(&place, format!("a list of {N} numbers"), described(value)))?;
         let mut numbers = [0.0; N];
         for (i, item) in list.iter().enumerate() {
             numbers[i] = self.json_number(item, format!("{place}[{i}]"))?;

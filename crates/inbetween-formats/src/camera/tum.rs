@@ -44,7 +44,10 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
     if keys.is_empty() {
         return Err(place.broken("the file", "at least one line of 8 numbers", "none"));
     }
-    let notes = vec![assumed("", "the world is taken to have z up and the camera to look along its +z (optical axes)")];
+    let notes = vec![assumed(
+        "",
+        "the world is taken to have z up and the camera to look along its +z (optical axes)",
+    )];
     let path = build(place, ["x", "y", "z"].map(Channel::new).to_vec(), keys)?;
     Ok(CameraFile { format: CameraFormat::Tum, path, rate: None, notes })
 }
@@ -61,7 +64,8 @@ pub(super) fn write(shots: &Shots, options: &CameraOptions) -> (String, Vec<Note
     let mut out = String::from("# timestamp tx ty tz qx qy qz qw\n");
     for shot in &shots.shots {
         let [x, y, z] = to_z_up(shot.pose.position.map(|v| v / unit));
-        let [qx, qy, qz, qw] = quat_multiply(quat_multiply(quat_conjugate(Z_UP), shot.pose.rotation), quat_conjugate(OPTICAL));
+        let [qx, qy, qz, qw] =
+            quat_multiply(quat_multiply(quat_conjugate(Z_UP), shot.pose.rotation), quat_conjugate(OPTICAL));
         let _ = writeln!(out, "{} {x} {y} {z} {qx} {qy} {qz} {qw}", shot.time);
     }
     (out, notes)

@@ -28,7 +28,14 @@ impl MovingTarget {
         let flat = places.as_flattened();
         let place =
             if smooth { Spline::new(times, flat, 3, &TangentRule::Natural)? } else { straight(times, flat)? };
-        Ok(Self { times: times.to_vec(), places: places.to_vec(), smooth, turns: None, place, rotation: None })
+        Ok(Self {
+            times: times.to_vec(),
+            places: places.to_vec(),
+            smooth,
+            turns: None,
+            place,
+            rotation: None,
+        })
     }
 
     /// The same target with a rotation, so that keys relative to it turn with it.
@@ -103,7 +110,7 @@ pub enum LookAt {
     /// A fixed place, metres.
     Place([f64; 3]),
     /// Something that moves.
-    Moving(MovingTarget),
+    Moving(Box<MovingTarget>),
     /// The path's own channels `target.x`, `target.y` and `target.z`.
     Channels,
 }
