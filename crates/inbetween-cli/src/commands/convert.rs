@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use inbetween::playback::root_motion::{self, RootDestination, RootParts, RootRotation};
 use inbetween::{Clip, FrameRate, Skeleton, edit};
-use inbetween_formats::Import;
+use inbetween_formats::{Import, Source};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -137,6 +137,11 @@ impl Convert {
         let mut import = self.read.read(input)?;
         say_notes(&input.display().to_string(), &import.notes, false);
         let chosen = find_clips(&import.clips, &self.clip, input)?;
+        if self.root_motion == Some(RootMotion::Extract) {
+            for &i in &chosen {
+                self.give_parent(&mut import, i, input)?;
+            }
+        }
         let clips: Vec<Clip> = chosen
             .iter()
             .map(|&i| self.changed(&import.clips[i], &import.skeleton, input))
@@ -195,6 +200,31 @@ impl Convert {
             Some(how) => self.without_root_motion(&clip, skeleton, how, file),
             None => Ok(clip),
         }
+    }
+
+    /// The node whose motion is taken out of a clip.
+    fn root_node(&self, clip: &Clip, skeleton: &Skeleton, file: &Path) -> Result<usize, Failure> {
+        let wrong = |text: String| Failure::wrong(format!("{}: {text}", file.display()));
+        match &self.root {
+            Some(name) => match skeleton.find(name)[..] {
+                [node] => Ok(node),
+                [] => Err(wrong(format!("there is no node called {name:?}; `info` lists them"))),
+                _ => Err(wrong(format!("several nodes are called {name:?}: ambiguous"))),
+            },
+            None => root_motion::guess_root(clip, skeleton).ok_or_else(|| {
+                wrong(format!("clip {:?} moves no node, so it has no root motion", clip.name))
+            }),
+        }
+    }
+
+    /// Puts a node above the root of a clip, if there is none, to carry the extracted motion. The
+    /// nodes of a glTF file are kept as they are, so there the lack of one is an error later on.
+    fn give_parent(&self, import: &mut Import, clip: usize, file: &Path) -> Result<(), Failure> {
+        let node = self.root_node(&import.clips[clip], &import.skeleton, file)?;
+        if import.skeleton.joints()[node].parent.is_none() && matches!(import.source, Source::None) {
+            import.skeleton = import.skeleton.with_parent(node, "root");
+        }
+        Ok(())
     }
 
     /// The clip with the motion of its root taken out.
