@@ -88,11 +88,9 @@ impl Keys {
                 Shape::Linear => last.extend(a.iter().zip(b).map(|(a, b)| a + (b - a) * (s / h))),
                 Shape::Cubic => {
                     // The slope at the cut is the arriving tangent; nothing leaves.
-                    let at = |f: fn(f64, f64, f64, f64, f64, f64) -> f64, c: usize| {
-                        f(a[w + c], a[2 * w + c], b[w + c], b[c], h, s)
-                    };
-                    last.extend((0..w).map(|c| at(segment::hermite_slope, c)));
-                    last.extend((0..w).map(|c| at(segment::hermite, c)));
+                    let span = |c: usize| Cubic::hermite(h, a[w + c], b[w + c], a[2 * w + c], b[c]);
+                    last.extend((0..w).map(|c| span(c).velocity(s)));
+                    last.extend((0..w).map(|c| span(c).value(s)));
                     last.extend(std::iter::repeat_n(0.0, w));
                 }
             }
