@@ -117,14 +117,13 @@ fn load_error(input: &Input<'_>, error: &ufbx::Error, read: u64) -> FormatError 
     };
     let place = place_of(input.bytes, read.min(size));
     match error.type_ {
-        E::MemoryLimit | E::AllocationLimit | E::OutOfMemory => FormatError::Limit {
+        E::MemoryLimit | E::AllocationLimit | E::OutOfMemory => broken(
             file,
             place,
-            what: "bytes of memory asked for by the sizes the file states".to_owned(),
-            found: u64::MAX,
-            limit: size,
-            advice: "the sizes in the file are damaged or false; export it again".to_owned(),
-        },
+            &format!("sizes that {size} bytes can hold"),
+            &format!("sizes that ask for more memory than any such file needs: {said}"),
+            "the sizes in the file are damaged or false; export it again",
+        ),
         E::EmptyFile => broken(file, "the start", "an FBX file", "no bytes at all", "export it again"),
         E::TruncatedFile => broken(
             file,

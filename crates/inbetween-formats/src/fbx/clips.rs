@@ -17,7 +17,7 @@ use inbetween::{
 
 use super::bake::{self, Row};
 use super::curves::{self, TimePool};
-use super::scene::{RotationFrame, index_of, list, product_axes, static_vec3};
+use super::scene::{LARGEST, RotationFrame, index_of, list, product_axes, static_vec3};
 use crate::import::{Note, Severity};
 use crate::{FormatError, ReadOptions};
 
@@ -676,7 +676,7 @@ impl<'a> Reader<'a> {
                     .any(|n| ufbx::find_prop(&value.element.props, n).is_some())
                     || value.element.props.props.count == 0 && constants[c] != 0.0;
                 let v = if transform && !said { still[c] } else { constants[c] };
-                axes.push(Axis::Constant(if v.is_finite() { v } else { still[c] }));
+                axes.push(Axis::Constant(if v.abs() <= LARGEST { v } else { still[c] }));
                 continue;
             };
             let (curve, repairs) = curves::read(curve, self.tick, &mut self.pool)
@@ -693,7 +693,7 @@ impl<'a> Reader<'a> {
         super::broken(
             self.file.to_owned(),
             format!("{} {component}", self.place(d)).trim_end().to_owned(),
-            "finite key times and values",
+            "finite key times and values of moderate size",
             &error.to_string(),
             "correct the curve in the program that made it and export it again",
         )
@@ -889,9 +889,7 @@ fn affine(axis: &Axis, k: f64, offset: f64) -> Axis {
             if let Some(t) = &mut parts.tangents {
                 t.leave.iter_mut().chain(&mut t.arrive).for_each(|v| *v *= k);
             }
-            // Finite numbers from a file are doubles of moderate size; where a product overflows
-            // the curve is left as it was rather than broken.
-            Curve::new(parts).map_or_else(|_| axis.clone(), Axis::Curve)
+            Axis::Curve(Curve::new(parts).expect("values of a read curve are far below what overflows"))
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::scene::LARGEST;
 use inbetween::{Curve, CurveError, CurveParts, Extrapolation, SpanKind, Spans, Tangents, ValueKind};
 
 /// What had to be done to a curve to make its keys valid.
@@ -101,7 +102,7 @@ const THIRD_TOLERANCE: f64 = 2e-6;
 /// Reads a curve that has at least one key.
 ///
 /// # Errors
-/// If a value is not finite.
+/// If a value is not finite, or so large that arithmetic on it would not be.
 pub(super) fn read(
     source: &ufbx::AnimCurve,
     tick: f64,
@@ -122,7 +123,7 @@ pub(super) fn read(
     if let Some(index) = keys.iter().position(|k| !k.time.is_finite()) {
         return Err(CurveError::TimeNotFinite { index, time: keys[index].time });
     }
-    if let Some(index) = keys.iter().position(|k| !k.value.is_finite()) {
+    if let Some(index) = keys.iter().position(|k| k.value.is_nan() || k.value.abs() > LARGEST) {
         let k = keys[index];
         return Err(CurveError::NotFinite { what: "the value", index, time: k.time, value: k.value });
     }

@@ -25,14 +25,45 @@ pub(super) fn vec3(v: ufbx::Vec3) -> DVec3 {
     DVec3::new(v.x, v.y, v.z)
 }
 
-/// A property's static value, or `default` where the node has none.
+/// Numbers beyond this are damage, not lengths or angles; kept out so that no arithmetic on what
+/// is left can overflow.
+pub(super) const LARGEST: f64 = 1e100;
+
+fn usable(v: DVec3) -> bool {
+    v.to_array().iter().all(|x| x.abs() <= LARGEST)
+}
+
+/// A property's static value, or `default` where the element has none, or none of use.
 pub(super) fn static_vec3(element: &ufbx::Element, name: &str, default: DVec3) -> DVec3 {
-    match ufbx::find_prop(&element.props, name) {
-        Some(p) => {
+    let value = ufbx::find_prop(&element.props, name)
+        .map(|p| DVec3::new(p.value_vec4.x, p.value_vec4.y, p.value_vec4.z));
+    value.filter(|v| usable(*v)).unwrap_or(default)
+}
+
+/// The properties that make a node's transform.
+const TRANSFORM_PROPERTIES: [&str; 9] = [
+    "Lcl Translation",
+    "Lcl Rotation",
+    "Lcl Scaling",
+    "PreRotation",
+    "PostRotation",
+    "RotationOffset",
+    "RotationPivot",
+    "ScalingOffset",
+    "ScalingPivot",
+];
+
+/// Says which of a node's numbers are none.
+fn note_unusable(node: &ufbx::Node, notes: &mut Vec<Note>) {
+    for name in TRANSFORM_PROPERTIES {
+        if let Some(p) = ufbx::find_prop(&node.element.props, name) {
             let v = DVec3::new(p.value_vec4.x, p.value_vec4.y, p.value_vec4.z);
-            if v.is_finite() { v } else { default }
+            if !usable(v) {
+                let place = format!("{:?}, {name}", &*node.element.name);
+                let text = format!("{v} is no usable value; the property's default is taken");
+                notes.push(Note::new(Severity::Repaired, place, text));
+            }
         }
-        None => default,
     }
 }
 
@@ -101,6 +132,7 @@ pub(super) fn read(scene: &ufbx::Scene, notes: &mut Vec<Note>) -> Vec<Joint> {
         if node.use_rotation_space && node.rotation_order == ufbx::RotationOrder::Spheric {
             spheric.push(name.clone());
         }
+        note_unusable(node, notes);
         let parent = node.parent.as_ref().and_then(|p| index_of(scene, p));
         let at = |name, default| static_vec3(&node.element, name, default);
         let rest = Transform {
@@ -191,7 +223,7 @@ fn read_skins(scene: &ufbx::Scene, joints: &mut [Joint]) {
 pub(super) fn convention(scene: &ufbx::Scene, notes: &mut Vec<Note>) -> Convention {
     let settings = &scene.settings;
     let mut metres_per_unit = settings.unit_meters;
-    if !(metres_per_unit.is_finite() && metres_per_unit > 0.0) {
+    if !(1e-12..=1e12).contains(&metres_per_unit) {
         notes.push(Note::new(
             Severity::Repaired,
             "UnitScaleFactor",
