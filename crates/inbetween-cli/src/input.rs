@@ -3,11 +3,14 @@
 //! A name that fits several things is reported, never guessed at; every message says what there
 //! is to choose from.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use inbetween::{Clip, Skeleton, Track};
-use inbetween_formats::{Import, ReadOptions, import_path};
+use inbetween_codec::Library;
+use inbetween_formats::convention::Convention;
+use inbetween_formats::{Import, ReadOptions, Source, import_path};
 
 use crate::output::Failure;
 use crate::units;
@@ -35,9 +38,35 @@ impl ReadArgs {
     /// # Errors
     /// As the reader says.
     pub fn read_as(&self, path: &Path, file_units: bool) -> Result<Import, Failure> {
+        if is_ibc(path) {
+            return read_ibc(path);
+        }
         let options = ReadOptions { unit: self.unit, file_units, ..ReadOptions::default() };
         Ok(import_path(path, &options)?)
     }
+}
+
+/// True if the file begins like a compressed one.
+fn is_ibc(path: &Path) -> bool {
+    let mut head = [0u8; 4];
+    std::fs::File::open(path).is_ok_and(|mut f| f.read_exact(&mut head).is_ok()) && head == *b"IBC1"
+}
+
+/// A compressed file as if it were any other: keys at its stored frames. It is in metres and +Y up
+/// already.
+fn read_ibc(path: &Path) -> Result<Import, Failure> {
+    let wrong = |e: &dyn std::fmt::Display| Failure::wrong(format!("{}: {e}", path.display()));
+    let bytes = std::fs::read(path).map_err(|e| wrong(&e))?;
+    let library = Library::load(&bytes).map_err(|e| wrong(&e))?;
+    Ok(Import {
+        format: "ibc",
+        clips: library.clips.iter().map(|c| c.to_clip(&library.skeleton)).collect(),
+        skeleton: library.skeleton,
+        notes: Vec::new(),
+        convention: Convention::HOUSE,
+        in_house_units: true,
+        source: Source::None,
+    })
 }
 
 /// The index of the clip that `wanted` means: its name, or its number from 0.

@@ -5,6 +5,7 @@
 //! The first paragraph of the struct's documentation is what `--help` says.
 
 mod completions;
+mod compress;
 mod convert;
 mod diff;
 mod info;
@@ -40,6 +41,7 @@ commands! {
     info: Info,
     sample: Sample,
     convert: Convert,
+    compress: Compress,
     diff: Diff,
     diff: Check,
     plot: Plot,

@@ -1,0 +1,193 @@
+//! `compress`: clips into an `.ibc` file a game can play, within a bound that was measured on the
+//! written bytes.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use inbetween::metric::{SHELL_M, Shell};
+use inbetween::{Clip, Skeleton};
+use inbetween_codec::{
+    ClipChunk, CompressError, CompressOptions, Compressed, Library, assemble, compress_clip,
+};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use crate::input::{ReadArgs, find_clips, output_paths, shown_name};
+use crate::output::{Failure, Outcome, print, print_json, say, say_notes, write_file};
+use crate::progress::Progress;
+use crate::units;
+
+const EXAMPLES: &str = "\
+Examples:
+  inbetween compress walk.bvh -o walk.ibc
+  inbetween compress Fox.glb -o fox.ibc --max-error 1mm --unit 1cm
+  inbetween compress a.fbx b.glb -o out/ --at-rest
+
+The largest error holds in the world, at every node's origin and at points 3 cm along its axes
+(--shell), at every key and midway between keys; it is measured on the file that was written.";
+
+/// Compress clips for a game to play, under a bound in the world
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Compress {
+    /// Files to read
+    #[arg(required = true, value_name = "IN")]
+    files: Vec<PathBuf>,
+    /// File to write; a folder (ending in /) for several
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Only these clips, by name or number
+    #[arg(long, value_name = "NAME|INDEX", allow_hyphen_values = true)]
+    clip: Vec<String>,
+    /// Largest error in the world, such as 0.1mm
+    #[arg(long, value_name = "LENGTH", default_value = "0.1mm", value_parser = units::length)]
+    max_error: f64,
+    /// Largest turn of any node on its own, such as 0.1deg
+    #[arg(long, value_name = "ANGLE", value_parser = units::angle)]
+    max_angle: Option<f64>,
+    /// Distance of the points along each node's axes at which the error counts
+    #[arg(long, value_name = "LENGTH", default_value = "3cm", value_parser = units::shell)]
+    shell: units::Shell,
+    /// Another largest error for a node, by name; may be given several times
+    #[arg(long, value_name = "NODE=LENGTH")]
+    node_error: Vec<String>,
+    /// Largest error of tracks that move no node, in their own unit (default: a ten-thousandth of
+    /// the track's range)
+    #[arg(long, value_name = "NUMBER")]
+    value_error: Option<f64>,
+    /// The clips loop: make the last pose the first one
+    #[arg(long = "loop")]
+    closed: bool,
+    /// Write the form for storage: smallest, unpacked when loaded
+    #[arg(long)]
+    at_rest: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl Compress {
+    /// Compresses every file and says what became of each clip.
+    pub fn run(self) -> Outcome {
+        let outputs: Vec<PathBuf> = output_paths(&self.files, &self.output)?
+            .into_iter()
+            .map(|p| if p == self.output { p } else { p.with_extension("ibc") })
+            .collect();
+        let bar = Progress::new(self.files.len(), "compressing");
+        let done: Vec<Result<(Vec<Value>, String), Failure>> = self
+            .files
+            .par_iter()
+            .zip(&outputs)
+            .map(|(input, output)| {
+                let one = self.one(input, output);
+                bar.step();
+                one
+            })
+            .collect();
+        drop(bar);
+        let mut clips = Vec::new();
+        let mut lines = String::new();
+        for d in done {
+            let (json, text) = d?;
+            clips.extend(json);
+            lines.push_str(&text);
+        }
+        if self.json {
+            return print_json(&json!({
+                "clips": clips, "bound": self.max_error, "holds": true,
+                "verified": "decoded from the written bytes"
+            }));
+        }
+        print(&lines)
+    }
+
+    fn one(&self, input: &Path, output: &Path) -> Result<(Vec<Value>, String), Failure> {
+        let source_bytes = std::fs::metadata(input).map_or(0, |m| m.len());
+        let import = self.read.read(input)?;
+        say_notes(&input.display().to_string(), &import.notes, false);
+        let chosen = find_clips(&import.clips, &self.clip, input)?;
+        let options = self.options(&import.skeleton, input)?;
+        let clips: Vec<&Clip> = chosen.iter().map(|&i| &import.clips[i]).collect();
+        let chunks: Vec<ClipChunk> = clips
+            .par_iter()
+            .map(|clip| compress_clip(clip, &import.skeleton, &options))
+            .collect::<Result<_, _>>()
+            .map_err(|e| match e {
+                CompressError::BoundNotMet { .. } => Failure::Bound(format!("{}: {e}", input.display())),
+                other => Failure::wrong(format!("{}: {other}", input.display())),
+            })?;
+        let Compressed { bytes, reports } = assemble(&import.skeleton, chunks, self.at_rest);
+        write_file(output, &bytes, &[input])?;
+        // What is on the disk, not what was meant to be there.
+        let written = std::fs::read(output)
+            .map_err(|e| Failure::wrong(format!("{}: cannot be read back: {e}", output.display())))?;
+        Library::load(&written)
+            .map_err(|e| Failure::wrong(format!("{}: cannot be read back: {e}", output.display())))?;
+        let mut json = Vec::new();
+        let mut text = String::new();
+        for (r, clip) in reports.iter().zip(&clips) {
+            for note in &r.notes {
+                say(&format!("{}: clip {:?}: {note}", input.display(), r.name));
+            }
+            let worst = r.worst.as_ref().map(|w| {
+                json!({"value": w.value, "unit": "m", "target": shown_name(&w.target, Some(w.node)), "time": w.time})
+            });
+            json.push(json!({
+                "name": r.name, "file": output, "source_keys": clip.key_count(), "frames": r.frames,
+                "max_error": worst, "source_bytes": source_bytes, "raw_bytes": r.raw_bytes, "bytes": r.bytes,
+                "share_of_bound": r.share_of_bound, "notes": r.notes,
+            }));
+            let ratio = r.raw_bytes as f64 / r.bytes.max(1) as f64;
+            text.push_str(&format!(
+                "{}: clip {:?}: {} frames, {} bytes, 1/{ratio:.1} of plain frames",
+                output.display(),
+                r.name,
+                r.frames,
+                r.bytes
+            ));
+            if let Some(w) = &r.worst {
+                let target = shown_name(&w.target, Some(w.node));
+                text.push_str(&format!(
+                    ", off by at most {:.4} mm ({target} at {:.3} s)",
+                    w.value * 1e3,
+                    w.time
+                ));
+            }
+            text.push('\n');
+        }
+        text.push_str(&format!("{}: {} bytes in all\n", output.display(), bytes.len()));
+        Ok((json, text))
+    }
+
+    fn options(&self, skeleton: &Skeleton, file: &Path) -> Result<CompressOptions, Failure> {
+        let mut node_errors = Vec::new();
+        for pair in &self.node_error {
+            let (name, length) = pair.rsplit_once('=').ok_or_else(|| {
+                Failure::wrong(format!("--node-error {pair:?}: write it like Hand_L=0.05mm"))
+            })?;
+            let error = units::length(length).map_err(Failure::wrong)?;
+            let nodes = skeleton.find(name);
+            if nodes.is_empty() {
+                return Err(Failure::wrong(format!(
+                    "{}: no node is called {name:?}; `inbetween info` lists them",
+                    file.display()
+                )));
+            }
+            node_errors.extend(nodes.into_iter().map(|n| (n, error)));
+        }
+        Ok(CompressOptions {
+            max_error: self.max_error,
+            max_angle: self.max_angle,
+            shell: match self.shell {
+                units::Shell::Metres(length) => Shell::Fixed(length),
+                units::Shell::Skin => Shell::Reach { otherwise: SHELL_M },
+            },
+            node_errors,
+            value_error: self.value_error,
+            closed: self.closed,
+            ..CompressOptions::default()
+        })
+    }
+}

@@ -1,0 +1,486 @@
+//! Opened clips and their sampling: any time, either direction, any part, in constant time.
+//!
+//! Opening reads the head into small tables and checks everything once; sampling then cannot
+//! fail, allocates nothing and reads the segments where they lie. A time falls between two frames;
+//! both are decoded and blended, rotations by the normalised mean the short way.
+
+use fearless_simd::Simd;
+
+use crate::content::{Group, NodeConstants, Target, Times, segment_of, segment_start};
+use crate::encode::{constant_rotation, constant_translation, middle_quat};
+use crate::format::{DecodeError, Widths, blocks, invalid, offset_size, segment_ranges, wide_blocks};
+use crate::kernel::{self, Row, Spot};
+use crate::quantize::{basis, exp8};
+
+/// Local transform of a node as a game wants it: 40 bytes, metres, a unit quaternion x, y, z, w.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct JointTransform {
+    /// Unit quaternion x, y, z, w.
+    pub rotation: [f32; 4],
+    /// Metres.
+    pub translation: [f32; 3],
+    /// 1 = unchanged.
+    pub scale: [f32; 3],
+}
+
+impl JointTransform {
+    /// No turn, no move, scale one.
+    pub const IDENTITY: Self =
+        Self { rotation: [0.0, 0.0, 0.0, 1.0], translation: [0.0; 3], scale: [1.0; 3] };
+}
+
+impl Default for JointTransform {
+    fn default() -> Self {
+        Self::IDENTITY
+    }
+}
+
+/// Which nodes are wanted. Blocks without a wanted node are not decoded at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeMask {
+    words: Vec<u64>,
+}
+
+impl NodeMask {
+    /// The nodes for which `wanted` is true, of `count`.
+    pub fn new(count: usize, wanted: impl Fn(usize) -> bool) -> Self {
+        let mut words = vec![0u64; count.div_ceil(64)];
+        for n in (0..count).filter(|&n| wanted(n)) {
+            words[n / 64] |= 1 << (n % 64);
+        }
+        Self { words }
+    }
+
+    /// True if the node is wanted.
+    pub fn contains(&self, node: usize) -> bool {
+        self.words.get(node / 64).is_some_and(|w| w >> (node % 64) & 1 != 0)
+    }
+}
+
+/// What the lanes of a block give.
+#[derive(Clone, Debug)]
+pub(crate) enum Gives {
+    /// Rotations of these nodes, away from these middles.
+    Rotations { nodes: Vec<u32>, middle: [[f32; 8]; 4] },
+    /// Single values.
+    Values(Vec<Target>),
+}
+
+/// A block of lanes, ready to decode.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub rows: [Row; 3],
+    pub gives: Gives,
+}
+
+/// A group, ready to decode.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub times: Times,
+    pub frames: usize,
+    pub closed: bool,
+    pub scales: Vec<i16>,
+    pub blocks: Vec<Block>,
+    /// Where the group's payload lies among the clip's bytes.
+    pub payload: std::ops::Range<usize>,
+    offset: usize,
+    wide: usize,
+}
+
+/// Two frames and how far between them a time lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Between {
+    pub first: usize,
+    pub second: usize,
+    pub blend: f32,
+}
+
+impl Times {
+    /// Time of a frame, seconds.
+    pub(crate) fn at(&self, frame: usize) -> f64 {
+        match self {
+            Times::Uniform { start, num, den, end } => {
+                (start + frame as f64 * f64::from(*den) / f64::from(*num)).min(*end)
+            }
+            Times::Listed(t) => t[frame],
+        }
+    }
+
+    /// The frames around `time`, held at both ends.
+    pub(crate) fn between(&self, time: f64, frames: usize) -> Between {
+        let last = frames - 1;
+        let still = |f| Between { first: f, second: f, blend: 0.0 };
+        if time <= self.at(0) || time.is_nan() {
+            return still(0);
+        }
+        if time >= self.at(last) {
+            return still(last);
+        }
+        let first = match self {
+            Times::Uniform { start, num, den, .. } => {
+                let guess = ((time - start) * f64::from(*num) / f64::from(*den)) as usize;
+                let mut f = guess.min(last - 1);
+                // The division may land a frame off where the time is a frame's own.
+                if self.at(f) > time && f > 0 {
+                    f -= 1;
+                } else if f + 1 < last && self.at(f + 1) <= time {
+                    f += 1;
+                }
+                f
+            }
+            Times::Listed(t) => t.partition_point(|&k| k <= time) - 1,
+        };
+        let (a, b) = (self.at(first), self.at(first + 1));
+        let blend = ((time - a) / (b - a)) as f32;
+        if blend <= 0.0 {
+            still(first)
+        } else if blend >= 1.0 {
+            still(first + 1)
+        } else {
+            Between { first, second: first + 1, blend }
+        }
+    }
+}
+
+impl Table {
+    /// Prepares a group whose payload is `payload`, checking every segment and block.
+    pub fn new(
+        group: &Group,
+        widths: &[Widths],
+        payload: &[u8],
+        range: std::ops::Range<usize>,
+    ) -> Result<Self, DecodeError> {
+        let segments = group.scales.len();
+        let ranges = segment_ranges(payload, segments)?;
+        let stored = group.stored();
+        let mut out = Vec::new();
+        let list = crate::format::lanes(group);
+        for (i, lanes) in blocks(group.rotations.len(), group.values.len()).iter().enumerate() {
+            let rotation = i < group.rotations.len().div_ceil(8);
+            let per_row = if rotation { lanes.len() / 3 } else { 8 };
+            let mut rows: [Row; 3] = Default::default();
+            for (k, &l) in lanes.iter().enumerate() {
+                let (r, c) = (k / per_row, k % per_row);
+                rows[r].used = c + 1;
+                for b in 0..4 {
+                    rows[r].bits[b][c] = u32::from(widths[l][b]);
+                }
+                rows[r].step[c] = exp8(list[l].step8);
+                rows[r].bias[c] = list[l].bias;
+            }
+            rows.iter_mut().for_each(Row::prepare);
+            let gives = if rotation {
+                let members = &group.rotations[i * 8..(i * 8 + per_row)];
+                let mut middle = [[0.0; 8]; 4];
+                middle[3] = [1.0; 8];
+                for (c, r) in members.iter().enumerate() {
+                    let q = middle_quat(r.middle);
+                    for k in 0..4 {
+                        middle[k][c] = q[k];
+                    }
+                }
+                Gives::Rotations { nodes: members.iter().map(|r| r.node).collect(), middle }
+            } else {
+                let first = lanes[0] - group.rotations.len() * 3;
+                Gives::Values(group.values[first..first + lanes.len()].iter().map(|v| v.target).collect())
+            };
+            out.push(Block { rows, gives });
+        }
+        let wide = wide_blocks(out.len());
+        // Every block must lie inside its segment, with all the bits its forms ask for.
+        for (s, &(start, end)) in ranges.iter().enumerate() {
+            let body = &payload[start..end];
+            let frames = segment_start(s + 1, segments, stored) - segment_start(s, segments, stored);
+            for (b, block) in out.iter().enumerate() {
+                let at = block_start(body, b, out.len(), wide);
+                let lanes: usize = block.rows.iter().map(|r| r.used).sum();
+                let Some(forms) = body.get(at..at + lanes) else {
+                    return Err(invalid(
+                        "clip, blocks",
+                        format!("block {b} of segment {s} begins at byte {at} of {}", body.len()),
+                    ));
+                };
+                let mut bits = 0u64;
+                let mut k = 0;
+                for row in &block.rows {
+                    for l in 0..row.used {
+                        bits += row.lane_bits(l, forms[k], frames as u32);
+                        k += 1;
+                    }
+                }
+                let need = at as u64 + lanes as u64 + bits.div_ceil(8);
+                if need > body.len() as u64 {
+                    return Err(invalid(
+                        "clip, blocks",
+                        format!("block {b} of segment {s} needs {need} bytes of {}", body.len()),
+                    ));
+                }
+            }
+        }
+        let total = payload.len() - crate::format::PADDING;
+        let offset = [2, 3, 4]
+            .into_iter()
+            .find(|s| total >= segments * s && offset_size(total - segments * s) == *s)
+            .unwrap_or(4);
+        Ok(Self {
+            times: group.times.clone(),
+            frames: group.frames,
+            closed: group.closed,
+            scales: group.scales.iter().map(|s| *s as i16).collect(),
+            blocks: out,
+            payload: range,
+            offset,
+            wide,
+        })
+    }
+
+    pub fn stored(&self) -> usize {
+        self.frames - usize::from(self.closed)
+    }
+
+    /// The stored frame that is played as `frame`.
+    #[inline]
+    pub fn stored_frame(&self, frame: usize) -> usize {
+        if self.closed && frame + 1 == self.frames { 0 } else { frame }
+    }
+
+    /// The bytes of a segment (and all that follows it).
+    #[inline]
+    fn segment<'a>(&self, payload: &'a [u8], s: usize) -> &'a [u8] {
+        let segments = self.scales.len();
+        let end_of = |s: usize| {
+            let at = s * self.offset;
+            // The padding lets four bytes be read; those past a short offset are cut off.
+            let word = u32::from_le_bytes([payload[at], payload[at + 1], payload[at + 2], payload[at + 3]]);
+            (word & (u32::MAX >> (32 - 8 * self.offset as u32))) as usize
+        };
+        let start = if s == 0 { 0 } else { end_of(s - 1) };
+        &payload[segments * self.offset + start..]
+    }
+
+    fn spot(&self, s: usize, frame: usize, pair: bool) -> Spot {
+        let (segments, stored) = (self.scales.len(), self.stored());
+        let (start, end) = (segment_start(s, segments, stored), segment_start(s + 1, segments, stored));
+        let (i, frames) = (frame - start, end - start);
+        Spot {
+            frames: frames as u32,
+            frame: i as u32,
+            basis: [basis(i, frames), basis(i + usize::from(pair), frames)],
+            pair,
+            scale: exp8(i32::from(self.scales[s])),
+        }
+    }
+
+    /// Where to look for two frames: one place, or two if they lie in different segments.
+    #[inline]
+    pub fn places<'a>(&self, payload: &'a [u8], at: Between) -> (Place<'a>, Option<Place<'a>>) {
+        let (segments, stored) = (self.scales.len(), self.stored());
+        let (f, g) = (self.stored_frame(at.first), self.stored_frame(at.second));
+        let s = segment_of(f, segments, stored);
+        if at.blend == 0.0 {
+            return (Place { bytes: self.segment(payload, s), spot: self.spot(s, f, false) }, None);
+        }
+        let t = segment_of(g, segments, stored);
+        if t == s && g == f + 1 {
+            return (Place { bytes: self.segment(payload, s), spot: self.spot(s, f, true) }, None);
+        }
+        (
+            Place { bytes: self.segment(payload, s), spot: self.spot(s, f, false) },
+            Some(Place { bytes: self.segment(payload, t), spot: self.spot(t, g, false) }),
+        )
+    }
+
+    #[inline]
+    pub fn block_bytes<'a>(&self, segment: &'a [u8], block: usize) -> &'a [u8] {
+        let at = block_start(segment, block, self.blocks.len(), self.wide);
+        segment.get(at..).unwrap_or(&[])
+    }
+}
+
+impl Row {
+    fn lane_bits(&self, l: usize, form: u8, frames: u32) -> u64 {
+        let form = crate::format::form(form);
+        let c: u32 = (0..=form.degree()).map(|k| self.bits[k][l]).sum();
+        u64::from(c) + u64::from(form.width() * frames)
+    }
+}
+
+/// A segment and a frame in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub bytes: &'a [u8],
+    pub spot: Spot,
+}
+
+#[inline]
+fn block_start(segment: &[u8], block: usize, blocks: usize, wide: usize) -> usize {
+    if block == 0 {
+        return (blocks - 1) * wide;
+    }
+    let at = (block - 1) * wide;
+    match segment.get(at..at + 4) {
+        // The bytes after a short offset are not its own.
+        Some(&[a, b, c, d]) => {
+            u32::from_le_bytes(if wide == 2 { [a, b, 0, 0] } else { [a, b, c, d] }) as usize
+        }
+        _ => usize::MAX / 2,
+    }
+}
+
+/// The pose of what stands still.
+pub(crate) fn still_pose(
+    constants: &[NodeConstants],
+    rest: impl Fn(usize) -> JointTransform,
+    stands: &[[bool; 3]],
+) -> Vec<JointTransform> {
+    constants
+        .iter()
+        .enumerate()
+        .map(|(n, c)| {
+            let rest = rest(n);
+            let s = stands.get(n).copied().unwrap_or_default();
+            JointTransform {
+                rotation: if s[0] { rest.rotation } else { constant_rotation(&c.rotation) },
+                translation: if s[1] { rest.translation } else { constant_translation(&c.translation) },
+                scale: if s[2] { rest.scale } else { c.scale.unwrap_or([1.0; 3]) },
+            }
+        })
+        .collect()
+}
+
+/// What sampling writes into.
+pub(crate) trait PoseOut {
+    fn rotation(&mut self, node: usize, q: [f32; 4]);
+    fn translation(&mut self, node: usize, axis: usize, v: f32);
+    fn scale(&mut self, node: usize, axis: usize, v: f32);
+    fn track(&mut self, track: usize, component: usize, v: f32);
+}
+
+/// Decodes blocks of a group at `time` into `out`: all, or those `wanted` asks for.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // each is decided once, outside the loop
+pub(crate) fn sample_group<S: Simd, O: PoseOut>(
+    simd: S,
+    table: &Table,
+    payload: &[u8],
+    time: f64,
+    mask: Option<&NodeMask>,
+    tracks: bool,
+    nodes: bool,
+    out: &mut O,
+) {
+    let at = table.times.between(time, table.frames);
+    let (one, two) = table.places(payload, at);
+    for (b, block) in table.blocks.iter().enumerate() {
+        let wanted = match (&block.gives, mask) {
+            (Gives::Rotations { .. }, None) => nodes,
+            (Gives::Rotations { nodes: n, .. }, Some(mask)) => {
+                nodes && n.iter().any(|&n| mask.contains(n as usize))
+            }
+            (Gives::Values(targets), mask) => targets.iter().any(|t| match t {
+                Target::Track(..) => tracks,
+                Target::Translation(n, _) | Target::Scale(n, _) => {
+                    nodes && mask.is_none_or(|m| m.contains(*n as usize))
+                }
+            }),
+        };
+        if !wanted {
+            continue;
+        }
+        let mut v = kernel::block(simd, table.block_bytes(one.bytes, b), &block.rows, &one.spot);
+        if let Some(two) = &two {
+            v[1] = kernel::block(simd, table.block_bytes(two.bytes, b), &block.rows, &two.spot)[0];
+        }
+        match &block.gives {
+            Gives::Rotations { nodes, middle } => {
+                let q = kernel::turn8(simd, &v, middle, at.blend);
+                for (l, &n) in nodes.iter().enumerate() {
+                    if mask.is_none_or(|m| m.contains(n as usize)) {
+                        out.rotation(n as usize, [q[0][l], q[1][l], q[2][l], q[3][l]]);
+                    }
+                }
+            }
+            Gives::Values(targets) => {
+                for (l, t) in targets.iter().enumerate() {
+                    let (r, c) = (l / 8, l % 8);
+                    let value = if at.blend == 0.0 {
+                        v[0][r][c]
+                    } else {
+                        kernel::mix(v[0][r][c], v[1][r][c], at.blend)
+                    };
+                    give(*t, value, mask, tracks, nodes, out);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn give<O: PoseOut>(t: Target, value: f32, mask: Option<&NodeMask>, tracks: bool, nodes: bool, out: &mut O) {
+    match t {
+        Target::Translation(n, a) if nodes && mask.is_none_or(|m| m.contains(n as usize)) => {
+            out.translation(n as usize, usize::from(a), value);
+        }
+        Target::Scale(n, a) if nodes && mask.is_none_or(|m| m.contains(n as usize)) => {
+            out.scale(n as usize, usize::from(a), value);
+        }
+        Target::Track(t, c) if tracks => out.track(t as usize, usize::from(c), value),
+        _ => {}
+    }
+}
+
+/// The plain twin of [`sample_group`] without a mask.
+pub(crate) fn plain_group<O: PoseOut>(table: &Table, payload: &[u8], time: f64, out: &mut O) {
+    let at = table.times.between(time, table.frames);
+    let (one, two) = table.places(payload, at);
+    for (b, block) in table.blocks.iter().enumerate() {
+        let mut v = kernel::plain_block(table.block_bytes(one.bytes, b), &block.rows, &one.spot);
+        if let Some(two) = &two {
+            v[1] = kernel::plain_block(table.block_bytes(two.bytes, b), &block.rows, &two.spot)[0];
+        }
+        match &block.gives {
+            Gives::Rotations { nodes, middle } => {
+                for (l, &n) in nodes.iter().enumerate() {
+                    let row = |f: usize| std::array::from_fn(|r| v[f][r][l]);
+                    let m = std::array::from_fn(|k| middle[k][l]);
+                    out.rotation(n as usize, kernel::plain_turn(row(0), row(1), m, at.blend));
+                }
+            }
+            Gives::Values(targets) => {
+                for (l, t) in targets.iter().enumerate() {
+                    let (r, c) = (l / 8, l % 8);
+                    let value = if at.blend == 0.0 {
+                        v[0][r][c]
+                    } else {
+                        kernel::mix(v[0][r][c], v[1][r][c], at.blend)
+                    };
+                    give(*t, value, None, true, true, out);
+                }
+            }
+        }
+    }
+}
+
+impl PoseOut for &mut [JointTransform] {
+    #[inline(always)]
+    fn rotation(&mut self, node: usize, q: [f32; 4]) {
+        if let Some(t) = self.get_mut(node) {
+            t.rotation = q;
+        }
+    }
+    #[inline(always)]
+    fn translation(&mut self, node: usize, axis: usize, v: f32) {
+        if let Some(t) = self.get_mut(node) {
+            t.translation[axis] = v;
+        }
+    }
+    #[inline(always)]
+    fn scale(&mut self, node: usize, axis: usize, v: f32) {
+        if let Some(t) = self.get_mut(node) {
+            t.scale[axis] = v;
+        }
+    }
+    #[inline(always)]
+    fn track(&mut self, _: usize, _: usize, _: f32) {}
+}

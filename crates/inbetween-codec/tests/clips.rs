@@ -1,0 +1,478 @@
+//! Whole clips through the codec: the bound, exactness, loops, every kind of track.
+
+use inbetween::glam::{DQuat, DVec3};
+use inbetween::metric::{Shell, check_times, measure};
+use inbetween::{
+    Axis, Binding, Clip, Curve, FrameRate, Joint, LocalPose, Marker, ModelPose, Property, Skeleton, SpanKind,
+    Spans, Track, TrackData, TrackMask, Transform, ValueKind, Wrap,
+};
+use inbetween_codec::{CompressError, CompressOptions, JointTransform, Library, NodeMask, compress, unpack};
+
+/// A small generator, so that failures repeat.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+fn limb(joints: usize, bone: f64) -> Skeleton {
+    let list = (0..joints)
+        .map(|j| {
+            let t = Transform {
+                translation: if j == 0 { DVec3::ZERO } else { DVec3::new(bone, 0.02 * j as f64, 0.0) },
+                ..Transform::IDENTITY
+            };
+            Joint::new(format!("joint {j}"), j.checked_sub(1), t)
+        })
+        .collect();
+    Skeleton::new(list).unwrap()
+}
+
+/// Every joint swings at its own pace with a little noise; the root wanders.
+fn dance(skeleton: &Skeleton, frames: usize, hz: f64, seed: u64) -> Clip {
+    let mut random = Random(seed);
+    let times: Vec<f64> = (0..frames).map(|f| f as f64 / hz).collect();
+    let end = times[frames - 1];
+    let mut clip = Clip::new("dance", 0.0, end).unwrap();
+    clip.rate = FrameRate::from_hz(hz, 1e-6);
+    for (n, j) in skeleton.joints().iter().enumerate() {
+        let (speed, size) = (1.0 + 4.0 * random.next(), 0.2 + random.next());
+        let axis = DVec3::new(random.next() - 0.5, random.next() - 0.5, random.next() + 0.1).normalize();
+        let values = times
+            .iter()
+            .flat_map(|t| {
+                let angle = size * inbetween::math::sin(speed * t) + 0.002 * random.next();
+                inbetween::math::axis_angle(axis, angle).to_array()
+            })
+            .collect();
+        let curve = Curve::linear(ValueKind::Rotation, times.clone(), values).unwrap();
+        clip.tracks.push(Track::new(
+            Binding::node(n, j.name.clone(), Property::Rotation),
+            TrackData::Curve(curve),
+            vec![0.0, 0.0, 0.0, 1.0],
+        ));
+    }
+    let values = times
+        .iter()
+        .flat_map(|t| [1.4 * t, 0.9 + 0.03 * inbetween::math::sin(9.0 * t), 0.2 * t * t])
+        .collect();
+    let curve = Curve::linear(ValueKind::Vector(3), times, values).unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(0, skeleton.joints()[0].name.clone(), Property::Translation),
+        TrackData::Curve(curve),
+        vec![0.0; 3],
+    ));
+    clip
+}
+
+/// Largest world error of the opened clip against the source, by the model's own poses.
+fn world_error(clip: &Clip, skeleton: &Skeleton, library: &Library, shell: f64) -> f64 {
+    let mut pose = vec![JointTransform::IDENTITY; skeleton.len()];
+    let mut worst = 0.0f64;
+    for time in check_times(clip) {
+        let local = LocalPose::of_clip(clip, skeleton, time, &TrackMask::all());
+        library.clips[0].pose(time, &mut pose);
+        let got = LocalPose { joints: pose.iter().map(JointTransform::to_model).collect() };
+        let (a, b) = (ModelPose::of(skeleton, &local), ModelPose::of(&library.skeleton, &got));
+        for (a, b) in a.joints.iter().zip(&b.joints) {
+            for p in [DVec3::ZERO, DVec3::X * shell, DVec3::Y * shell, DVec3::Z * shell] {
+                worst = worst.max((a.transform_point3(p) - b.transform_point3(p)).length());
+            }
+        }
+    }
+    worst
+}
+
+#[test]
+fn the_bound_holds_at_every_key_and_midpoint_at_any_size_of_bound() {
+    let skeleton = limb(8, 0.3);
+    let clip = dance(&skeleton, 90, 30.0, 1);
+    let mut before = usize::MAX;
+    for bound in [1e-5, 1e-4, 1e-3, 1e-2] {
+        let options = CompressOptions { max_error: bound, ..Default::default() };
+        let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+        let library = Library::open(&file.bytes).unwrap();
+        let error = world_error(&clip, &skeleton, &library, 0.03);
+        assert!(error <= bound, "{error} at {bound}");
+        assert!(error > 0.2 * bound, "the bound is used: {error} at {bound}");
+        assert!((f64::from(library.clips[0].measured_error()) - error).abs() < 1e-9 + 1e-3 * error);
+        assert!(file.bytes.len() < before, "a wider bound takes fewer bytes");
+        before = file.bytes.len();
+    }
+}
+
+#[test]
+fn some_nodes_may_be_held_to_another_bound() {
+    let skeleton = limb(6, 0.3);
+    let clip = dance(&skeleton, 60, 30.0, 2);
+    let options = CompressOptions { max_error: 5e-3, node_errors: vec![(5, 1e-4)], ..Default::default() };
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+    let library = Library::open(&file.bytes).unwrap();
+    let found =
+        measure(&clip, &library.clips[0].to_clip(&library.skeleton), &skeleton, Shell::default(), false);
+    assert!(found.nodes[5] <= 1.05e-4, "{:?}", found.nodes);
+    assert!(found.nodes.iter().all(|e| *e <= 5.05e-3));
+}
+
+#[test]
+fn every_simd_level_and_the_plain_loops_give_the_same_bits() {
+    let skeleton = limb(21, 0.1);
+    let clip = dance(&skeleton, 130, 60.0, 3);
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &CompressOptions::default(), false).unwrap();
+    let library = Library::open(&file.bytes).unwrap();
+    let fallback = library.clips[0].clone().with_level(inbetween_codec::Level::baseline());
+    let mut random = Random(4);
+    let mut poses = vec![vec![JointTransform::IDENTITY; 21]; 3];
+    for _ in 0..500 {
+        let time = random.next() * 2.3 - 0.05;
+        library.clips[0].pose(time, &mut poses[0]);
+        library.clips[0].plain_pose(time, &mut poses[1]);
+        fallback.pose(time, &mut poses[2]);
+        let bits = |p: &[JointTransform]| -> Vec<u32> {
+            p.iter()
+                .flat_map(|t| {
+                    t.rotation
+                        .iter()
+                        .chain(&t.translation)
+                        .chain(&t.scale)
+                        .map(|v| v.to_bits())
+                        .collect::<Vec<_>>()
+                })
+                .collect()
+        };
+        assert_eq!(bits(&poses[0]), bits(&poses[1]), "at {time}");
+        assert_eq!(bits(&poses[0]), bits(&poses[2]), "at {time}");
+        for n in 0..21 {
+            assert_eq!(library.clips[0].node(time, n), poses[0][n], "node {n} at {time}");
+        }
+    }
+}
+
+#[test]
+fn a_mask_leaves_the_other_nodes_alone() {
+    let skeleton = limb(12, 0.1);
+    let clip = dance(&skeleton, 40, 30.0, 5);
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &CompressOptions::default(), false).unwrap();
+    let library = Library::open(&file.bytes).unwrap();
+    let mut all = vec![JointTransform::IDENTITY; 12];
+    library.clips[0].pose(0.7, &mut all);
+    let marked = JointTransform { translation: [7.0; 3], ..JointTransform::IDENTITY };
+    let mut some = vec![marked; 12];
+    library.clips[0].pose_masked(0.7, &NodeMask::new(12, |n| n == 3 || n == 10), &mut some);
+    for n in 0..12 {
+        assert_eq!(some[n], if n == 3 || n == 10 { all[n] } else { marked });
+    }
+}
+
+#[test]
+fn bytes_are_the_same_every_time() {
+    let skeleton = limb(5, 0.2);
+    let clip = dance(&skeleton, 50, 30.0, 6);
+    for at_rest in [false, true] {
+        let make = || {
+            compress(&skeleton, std::slice::from_ref(&clip), &CompressOptions::default(), at_rest)
+                .unwrap()
+                .bytes
+        };
+        assert_eq!(make(), make());
+    }
+}
+
+#[test]
+fn a_file_at_rest_unpacks_to_the_runtime_file_byte_for_byte() {
+    let skeleton = limb(9, 0.2);
+    let clips = [dance(&skeleton, 200, 60.0, 7), dance(&skeleton, 33, 30.0, 8)];
+    let runtime = compress(&skeleton, &clips, &CompressOptions::default(), false).unwrap().bytes;
+    let rest = compress(&skeleton, &clips, &CompressOptions::default(), true).unwrap().bytes;
+    assert!(rest.len() < runtime.len(), "{} at rest, {} to play", rest.len(), runtime.len());
+    assert_eq!(unpack(&rest).unwrap(), runtime);
+    assert_eq!(unpack(&runtime).unwrap(), runtime);
+}
+
+#[test]
+fn a_loop_that_meets_its_start_meets_it_to_the_bit() {
+    let skeleton = limb(2, 0.4);
+    let times: Vec<f64> = (0..31).map(|f| f64::from(f) / 30.0).collect();
+    let mut random = Random(9);
+    let mut values: Vec<f64> = (0..93).map(|_| random.next()).collect();
+    let first = values[..3].to_vec();
+    values[90..].copy_from_slice(&first);
+    let mut clip = Clip::new("loop", 0.0, 1.0).unwrap();
+    clip.wrap = Wrap::Loop;
+    let curve = Curve::linear(ValueKind::Vector(3), times, values).unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(0, "hip", Property::Translation),
+        TrackData::Curve(curve),
+        vec![0.0; 3],
+    ));
+    let options = CompressOptions { max_error: 0.02, closed: true, ..Default::default() };
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+    let library = Library::open(&file.bytes).unwrap();
+    let c = &library.clips[0];
+    assert!(c.is_closed() && c.wrap() == Wrap::Loop);
+    assert_eq!(c.node(0.0, 0), c.node(1.0, 0));
+    assert!(world_error(&clip, &skeleton, &library, 0.03) <= 0.02);
+}
+
+#[test]
+fn ten_still_minutes_before_a_busy_second_cost_next_to_nothing() {
+    let skeleton = limb(1, 0.0);
+    let times: Vec<f64> = (0..61).map(|f| 599.0 + f64::from(f) / 60.0).collect();
+    let mut random = Random(10);
+    let values: Vec<f64> = (0..61).flat_map(|_| [random.next(), 0.0, 0.0]).collect();
+    let mut clip = Clip::new("late", 0.0, 600.0).unwrap();
+    let curve = Curve::linear(ValueKind::Vector(3), times, values.clone()).unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(0, "late", Property::Translation),
+        TrackData::Curve(curve),
+        vec![0.0; 3],
+    ));
+    let options = CompressOptions { max_error: 0.005, ..Default::default() };
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+    assert!(file.bytes.len() < 1200, "{} bytes", file.bytes.len());
+    let library = Library::open(&file.bytes).unwrap();
+    assert!(world_error(&clip, &skeleton, &library, 0.03) <= 0.005);
+    let x = f64::from(library.clips[0].node(599.5, 0).translation[0]);
+    assert!((x - values[90]).abs() <= 0.005);
+    assert_eq!(library.clips[0].duration(), 600.0);
+}
+
+#[test]
+fn four_tumbles_keep_their_angle_past_half_turns() {
+    let skeleton = limb(1, 0.0);
+    let axis = DVec3::new(1.0, 2.0, 3.0).normalize();
+    let times: Vec<f64> = (0..145).map(|f| f64::from(f) / 60.0).collect();
+    let values = (0..145)
+        .flat_map(|f| inbetween::math::axis_angle(axis, f64::from(f) * 10f64.to_radians()).to_array())
+        .collect();
+    let mut clip = Clip::new("tumble", 0.0, 2.4).unwrap();
+    let curve = Curve::linear(ValueKind::Rotation, times, values).unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(0, "tumble", Property::Rotation),
+        TrackData::Curve(curve),
+        vec![0.0, 0.0, 0.0, 1.0],
+    ));
+    let options =
+        CompressOptions { max_error: 1.0, max_angle: Some(0.1f64.to_radians()), ..Default::default() };
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+    let library = Library::open(&file.bytes).unwrap();
+    for time in check_times(&clip) {
+        let q = library.clips[0].node(time, 0).to_model().rotation;
+        let truth = clip.tracks[0].value_at(time);
+        let angle = inbetween::math::angle_between(q, DQuat::from_slice(&truth));
+        assert!(angle <= 0.1f64.to_radians(), "{} degrees at {time}", angle.to_degrees());
+    }
+}
+
+#[test]
+fn steps_switches_colours_and_weights_come_along() {
+    let skeleton = limb(2, 0.4);
+    let mut clip = dance(&skeleton, 61, 30.0, 11);
+    let end = clip.end();
+    let node =
+        |p: &str| Binding { target: "face".into(), node: None, property: Property::from_name(p), path: None };
+    let visible = Curve::step(ValueKind::Switch, vec![0.0, 0.31, 1.7], vec![1.0, 0.0, 1.0]).unwrap();
+    clip.tracks.push(Track::new(node("visible"), TrackData::Curve(visible), vec![1.0]));
+    let times: Vec<f64> = (0..61).map(|f| f64::from(f) / 30.0).collect();
+    let weights: Vec<f64> =
+        times.iter().flat_map(|t| [0.5 + 0.5 * inbetween::math::sin(3.0 * t), t / end, 0.25]).collect();
+    let weights = Curve::linear(ValueKind::Weights(3), times, weights).unwrap();
+    clip.tracks.push(Track::new(node("weights"), TrackData::Curve(weights.clone()), vec![0.0; 3]));
+    let colour =
+        Curve::linear(ValueKind::Color(3), vec![0.0, end], vec![1.0, 0.0, 0.0, 0.0, 0.5, 1.0]).unwrap();
+    clip.tracks.push(Track::new(node("light.color"), TrackData::Curve(colour.clone()), vec![1.0; 3]));
+    let fov = TrackData::Axes {
+        kind: ValueKind::Scalar,
+        axes: vec![Axis::Curve(
+            Curve::hermite(ValueKind::Scalar, vec![0.0, end], vec![0.6, 0.9], vec![0.0, 0.0], vec![0.0, 0.0])
+                .unwrap(),
+        )],
+    };
+    clip.tracks.push(Track::new(node("camera.yfov"), fov.clone(), vec![0.6]));
+    let mut hop = Curve::step(
+        ValueKind::Vector(3),
+        vec![0.0, 0.5, 1.0],
+        vec![1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.5, 1.0, 1.0],
+    )
+    .unwrap();
+    let mut parts = hop.clone().into_parts();
+    parts.spans = Spans::PerKey(vec![SpanKind::Step, SpanKind::Linear, SpanKind::Step]);
+    hop = Curve::new(parts).unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(1, "joint 1", Property::Scale),
+        TrackData::Curve(hop.clone()),
+        vec![1.0; 3],
+    ));
+    clip.markers.push(Marker { time: 0.5, name: "foot down".into() });
+    clip.additive = true;
+
+    for at_rest in [false, true] {
+        let file =
+            compress(&skeleton, std::slice::from_ref(&clip), &CompressOptions::default(), at_rest).unwrap();
+        let library = Library::load(&file.bytes).unwrap();
+        let c = &library.clips[0];
+        assert!(c.is_additive());
+        assert_eq!(c.markers(), &clip.markers[..]);
+        assert_eq!(c.name(), "dance");
+        let index = |p: &str| c.tracks().position(|t| t.binding.property.name() == p).unwrap();
+        let value = |p: &str, t: f64, w: usize| {
+            let mut out = vec![0.0f32; w];
+            c.value(index(p), t, &mut out);
+            out
+        };
+        for (t, on) in [(0.0, 1.0), (0.30999, 1.0), (0.31, 0.0), (1.69, 0.0), (1.7, 1.0)] {
+            assert_eq!(value("visible", t, 1), [on], "at {t}");
+        }
+        for t in [0.0, 0.4, 0.5, 0.99, 1.0, 1.6] {
+            let mut truth = [0.0; 3];
+            hop.eval(t, &mut truth);
+            let s = c.node(t, 1).scale.map(f64::from);
+            assert!((0..3).all(|a| (s[a] - truth[a]).abs() < 1e-6), "{s:?} at {t}");
+            weights.eval(t, &mut truth);
+            let w = value("weights", t, 3);
+            assert!((0..3).all(|a| (f64::from(w[a]) - truth[a]).abs() < 2e-4), "{w:?} at {t}");
+            colour.eval(t, &mut truth);
+            let w = value("light.color", t, 3);
+            assert!((0..3).all(|a| (f64::from(w[a]) - truth[a]).abs() < 2e-4));
+            let mut one = [0.0];
+            fov.eval(t, &mut one);
+            assert!((f64::from(value("camera.yfov", t, 1)[0]) - one[0]).abs() < 2e-4);
+        }
+        let back = c.to_clip(&library.skeleton);
+        assert_eq!(back.markers, clip.markers);
+        assert_eq!((back.start(), back.end(), back.wrap), (clip.start(), clip.end(), clip.wrap));
+        for t in &clip.tracks {
+            assert!(inbetween::metric::find(&back, &t.binding).is_some(), "{:?} is lost", t.binding);
+        }
+    }
+}
+
+#[test]
+fn scale_of_exactly_zero_keeps_the_turn_under_it() {
+    let skeleton = limb(2, 0.5);
+    let mut clip = Clip::new("blink", 0.0, 2.0).unwrap();
+    for n in 0..2 {
+        let curve = Curve::linear(
+            ValueKind::Vector(3),
+            vec![0.0, 1.0, 2.0],
+            vec![1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0],
+        )
+        .unwrap();
+        clip.tracks.push(Track::new(
+            Binding::node(n, "", Property::Scale),
+            TrackData::Curve(curve),
+            vec![1.0; 3],
+        ));
+    }
+    let turn = |a: f64| inbetween::math::axis_angle(DVec3::Z, a).to_array();
+    let curve =
+        Curve::linear(ValueKind::Rotation, vec![0.0, 1.0, 2.0], [turn(0.0), turn(0.7), turn(1.4)].concat())
+            .unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(0, "", Property::Rotation),
+        TrackData::Curve(curve),
+        vec![0.0, 0.0, 0.0, 1.0],
+    ));
+    let options = CompressOptions { max_error: 1e-3, ..Default::default() };
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+    let library = Library::open(&file.bytes).unwrap();
+    let c = &library.clips[0];
+    let angle =
+        inbetween::math::angle_between(c.node(1.0, 0).to_model().rotation, DQuat::from_array(turn(0.7)));
+    assert!(angle < 2e-3, "{angle}");
+    assert!(world_error(&clip, &skeleton, &library, 0.03) <= 1e-3);
+    for k in 0..=40 {
+        let t = c.node(f64::from(k) / 20.0, 1);
+        assert!(t.rotation.iter().chain(&t.translation).chain(&t.scale).all(|v| v.is_finite()));
+    }
+}
+
+#[test]
+fn curved_spans_between_few_keys_get_the_frames_they_need() {
+    let skeleton = limb(3, 0.5);
+    let mut clip = Clip::new("arc", 0.25, 3.25).unwrap();
+    let curve = Curve::hermite(
+        ValueKind::Vector(3),
+        vec![0.25, 1.0, 3.25],
+        vec![0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0],
+        vec![4.0; 9],
+        vec![-4.0; 9],
+    )
+    .unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(0, "", Property::Translation),
+        TrackData::Curve(curve.clone()),
+        vec![0.0; 3],
+    ));
+    let options = CompressOptions { max_error: 1e-3, ..Default::default() };
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+    let library = Library::open(&file.bytes).unwrap();
+    assert!(world_error(&clip, &skeleton, &library, 0.03) <= 1e-3);
+    // Not only at keys and midpoints: the frames follow the bend.
+    for k in 0..=300 {
+        let t = 0.25 + f64::from(k) / 100.0;
+        let mut truth = [0.0; 3];
+        curve.eval(t, &mut truth);
+        let got = library.clips[0].node(t, 0).translation.map(f64::from);
+        let d = (DVec3::from_array(got) - DVec3::from_array(truth)).length();
+        assert!(d <= 1.3e-3, "{d} at {t}");
+    }
+}
+
+#[test]
+fn clips_without_keys_nodes_or_length_are_clips_too() {
+    let skeleton = limb(2, 0.5);
+    let mut one_key = Clip::new("one", 0.0, 0.0).unwrap();
+    let curve = Curve::linear(ValueKind::Vector(3), vec![0.0], vec![0.3, 0.0, 0.1]).unwrap();
+    one_key.tracks.push(Track::new(
+        Binding::node(1, "", Property::Translation),
+        TrackData::Curve(curve),
+        vec![0.5, 0.0, 0.0],
+    ));
+    for clip in [Clip::new("empty", 0.0, 2.0).unwrap(), one_key] {
+        for at_rest in [false, true] {
+            let file = compress(&skeleton, std::slice::from_ref(&clip), &CompressOptions::default(), at_rest)
+                .unwrap();
+            let library = Library::load(&file.bytes).unwrap();
+            assert_eq!(library.clips[0].duration(), clip.duration());
+            assert!(world_error(&clip, &skeleton, &library, 0.03) <= 1e-4);
+        }
+    }
+    let nobody = Skeleton::default();
+    let file =
+        compress(&nobody, &[Clip::new("nothing", 0.0, 1.0).unwrap()], &CompressOptions::default(), false)
+            .unwrap();
+    assert_eq!(Library::open(&file.bytes).unwrap().clips[0].node_count(), 0);
+}
+
+#[test]
+fn a_bound_that_f32_cannot_carry_is_an_error_that_names_the_node() {
+    let skeleton = limb(1, 0.0);
+    let mut clip = Clip::new("far away", 0.0, 1.0).unwrap();
+    let values = vec![1.0e7, 0.0, 0.0, 1.0e7 + 0.37, 0.0, 0.0];
+    let curve = Curve::linear(ValueKind::Vector(3), vec![0.0, 1.0], values).unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(0, "", Property::Translation),
+        TrackData::Curve(curve),
+        vec![0.0; 3],
+    ));
+    let error = compress(&skeleton, &[clip], &CompressOptions::default(), false).unwrap_err();
+    assert!(matches!(error, CompressError::BoundNotMet { .. }), "{error}");
+    assert!(error.to_string().contains("joint 0") && error.to_string().contains("far away"));
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let skeleton = limb(1, 0.0);
+    let clip = Clip::new("c", 0.0, 1.0).unwrap();
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let options = CompressOptions { max_error: bad, ..Default::default() };
+        assert!(matches!(
+            compress(&skeleton, std::slice::from_ref(&clip), &options, false),
+            Err(CompressError::Option { .. })
+        ));
+    }
+}
