@@ -268,7 +268,7 @@ fn one_clip(
 }
 
 /// The clip's range without the "do not use" tags of the schema that touch its ends.
-fn usable_range(clip: &Clip, schema: &Schema) -> (f64, f64) {
+pub(crate) fn usable_range(clip: &Clip, schema: &Schema) -> (f64, f64) {
     let (mut start, mut end) = (clip.start(), clip.end());
     if schema.is_loop(&clip.name) {
         return (start, end);

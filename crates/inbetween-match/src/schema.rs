@@ -236,6 +236,12 @@ impl Schema {
         self.loops.iter().any(|pattern| wildcard(pattern, clip))
     }
 
+    /// The category bit of a name from `[categories]`, a bit number, or `do-not-use`.
+    #[must_use]
+    pub fn category(&self, name: &str) -> Option<u32> {
+        category(&self.categories, name)
+    }
+
     /// The name of a joint's other side; the same name where it has none.
     #[must_use]
     pub fn mirrored_name(&self, joint: &str) -> String {
@@ -269,13 +275,7 @@ fn categories(fields: &mut Fields<'_>) -> Result<Vec<(String, u32)>, MatchError>
 fn tag(mut fields: Fields<'_>, categories: &[(String, u32)]) -> Result<Tag, MatchError> {
     let mut bits = 0u32;
     for name in fields.texts("set")? {
-        bits |= if name == "do-not-use" {
-            DO_NOT_USE
-        } else if let Some((_, bit)) = categories.iter().find(|(n, _)| *n == name) {
-            *bit
-        } else if let Some(bit) = name.parse::<u32>().ok().filter(|bit| *bit < 32) {
-            1 << bit
-        } else {
+        let Some(bit) = category(categories, &name) else {
             let known: Vec<&str> = categories.iter().map(|(n, _)| n.as_str()).collect();
             return Err(fields.wrong(
                 "set",
@@ -285,6 +285,7 @@ fn tag(mut fields: Fields<'_>, categories: &[(String, u32)]) -> Result<Tag, Matc
                 ),
             ));
         };
+        bits |= bit;
     }
     if bits == 0 {
         return Err(fields.wrong("set", "a list of at least one category, as in set = [\"do-not-use\"]"));
@@ -297,6 +298,15 @@ fn tag(mut fields: Fields<'_>, categories: &[(String, u32)]) -> Result<Tag, Matc
     }
     fields.finish()?;
     Ok(Tag { bits, clip, from_s, to_s })
+}
+
+/// A bit by its name, its number, or as `do-not-use`.
+fn category(categories: &[(String, u32)], name: &str) -> Option<u32> {
+    if name == "do-not-use" {
+        return Some(DO_NOT_USE);
+    }
+    let named = categories.iter().find(|(n, _)| n == name).map(|(_, bit)| *bit);
+    named.or_else(|| name.parse::<u32>().ok().filter(|bit| *bit < 32).map(|bit| 1 << bit))
 }
 
 fn channel(mut fields: Fields<'_>) -> Result<SchemaChannel, MatchError> {
@@ -344,7 +354,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn new(table: &'a toml::Table, place: String) -> Self {
+    pub(crate) fn new(table: &'a toml::Table, place: String) -> Self {
         Self { table, place, known: Vec::new() }
     }
 
@@ -447,7 +457,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn texts(&mut self, key: &'static str) -> Result<Vec<String>, MatchError> {
+    pub(crate) fn texts(&mut self, key: &'static str) -> Result<Vec<String>, MatchError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let list: Option<Vec<String>> = match value {
             toml::Value::String(one) => Some(vec![one.clone()]),
@@ -481,7 +491,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn tables(&mut self, key: &'static str) -> Result<Vec<&'a toml::Table>, MatchError> {
+    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<&'a toml::Table>, MatchError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let list: Option<Vec<&toml::Table>> =
             value.as_array().and_then(|list| list.iter().map(toml::Value::as_table).collect());
@@ -489,7 +499,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Refuses keys nobody asked for.
-    fn finish(self) -> Result<(), MatchError> {
+    pub(crate) fn finish(self) -> Result<(), MatchError> {
         match self.table.keys().find(|key| !self.known.contains(&key.as_str())) {
             None => Ok(()),
             Some(key) => {

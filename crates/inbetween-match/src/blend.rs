@@ -1,0 +1,149 @@
+//! Joining two motions at a jump without a pop, with only the new one being played.
+//!
+//! *Inertialisation*: at the jump, take down how far the shown pose and its velocity are
+//! from the new motion, and let that offset die away on a critically damped spring.
+//! *Dead blending*: let the old pose coast on with its velocity dying away, and fade from
+//! it to the new motion.
+//!
+//! Sources: David Bollo, *Inertialization*, GDC 2018; Daniel Holden, *Dead Blending*, 2023,
+//! <https://theorangeduck.com/page/dead-blending>.
+
+use inbetween::glam::{DQuat, DVec3};
+use inbetween::{LocalPose, math};
+
+use crate::spring::decay;
+
+/// How jumps are smoothed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Blend {
+    /// None: the pose pops.
+    None,
+    /// Offsets that die away with this half-life, in seconds.
+    Inertialise {
+        /// Seconds; longer is smoother and less like either motion.
+        halflife_s: f64,
+    },
+    /// A fade of this length from the coasting old pose, whose velocity dies away with the
+    /// half-life.
+    DeadBlend {
+        /// Seconds of the fade.
+        fade_s: f64,
+        /// Half-life of the coasting velocity, in seconds.
+        halflife_s: f64,
+    },
+}
+
+impl Default for Blend {
+    fn default() -> Self {
+        Self::Inertialise { halflife_s: 0.1 }
+    }
+}
+
+/// What lies between the motion that plays and the pose that is shown.
+#[derive(Debug, Clone, Default)]
+pub struct Blender {
+    joints: Vec<Offset>,
+    since_s: f64,
+    active: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Offset {
+    place: DVec3,
+    place_rate: DVec3,
+    /// A rotation vector, applied in the parent's space.
+    turn: DVec3,
+    turn_rate: DVec3,
+    /// Dead blending: the pose that coasts.
+    old_place: DVec3,
+    old_turn: DQuat,
+    old_rate: DVec3,
+    old_spin: DVec3,
+}
+
+impl Blender {
+    /// Takes note of a jump.
+    ///
+    /// - `shown`, `shown_before`: the pose shown last and the one `dt` seconds before it.
+    /// - `next`, `next_before`: the new motion at this moment and `dt` seconds before it.
+    pub fn jump(
+        &mut self,
+        shown: &LocalPose,
+        shown_before: &LocalPose,
+        next: &LocalPose,
+        next_before: &LocalPose,
+        dt: f64,
+    ) {
+        self.active = true;
+        self.since_s = 0.0;
+        self.joints.clear();
+        for joint in 0..next.joints.len() {
+            let (s, p) = (&shown.joints[joint], &shown_before.joints[joint]);
+            let (n, m) = (&next.joints[joint], &next_before.joints[joint]);
+            let shown_rate = (s.translation - p.translation) / dt;
+            let next_rate = (n.translation - m.translation) / dt;
+            let shown_spin = rotation_between(p.rotation, s.rotation) / dt;
+            let next_spin = rotation_between(m.rotation, n.rotation) / dt;
+            self.joints.push(Offset {
+                place: s.translation - n.translation,
+                place_rate: shown_rate - next_rate,
+                turn: rotation_between(n.rotation, s.rotation),
+                turn_rate: shown_spin - next_spin,
+                old_place: s.translation,
+                old_turn: s.rotation,
+                old_rate: shown_rate,
+                old_spin: shown_spin,
+            });
+        }
+    }
+
+    /// Shows the new motion's pose with what is left of the jump, `dt` seconds on.
+    pub fn apply(&mut self, blend: Blend, pose: &mut LocalPose, dt: f64) {
+        if !self.active || self.joints.len() != pose.joints.len() {
+            return;
+        }
+        self.since_s += dt;
+        match blend {
+            Blend::None => self.active = false,
+            Blend::Inertialise { halflife_s } => {
+                for (offset, joint) in self.joints.iter_mut().zip(&mut pose.joints) {
+                    (offset.place, offset.place_rate) =
+                        decay(offset.place, offset.place_rate, halflife_s, dt);
+                    (offset.turn, offset.turn_rate) = decay(offset.turn, offset.turn_rate, halflife_s, dt);
+                    joint.translation += offset.place;
+                    joint.rotation = math::from_rotation_vector(offset.turn) * joint.rotation;
+                }
+                // After twenty half-lives a metre is a micrometre.
+                self.active = self.since_s < 20.0 * halflife_s;
+            }
+            Blend::DeadBlend { fade_s, halflife_s } => {
+                let u = (self.since_s / fade_s.max(1e-6)).min(1.0);
+                let share = u * u * (3.0 - 2.0 * u);
+                // The distance covered while the velocity halves and halves again.
+                let rate = std::f64::consts::LN_2 / halflife_s.max(1e-6);
+                let coasted = (1.0 - libm::exp(-rate * self.since_s)) / rate;
+                for (offset, joint) in self.joints.iter().zip(&mut pose.joints) {
+                    let place = offset.old_place + offset.old_rate * coasted;
+                    let turn = math::from_rotation_vector(offset.old_spin * coasted) * offset.old_turn;
+                    joint.translation = place.lerp(joint.translation, share);
+                    joint.rotation = math::slerp(turn, joint.rotation, share);
+                }
+                self.active = u < 1.0;
+            }
+        }
+    }
+
+    /// The largest offset of a joint's place (m) and turn (rad) at the last jump's moment.
+    #[must_use]
+    pub fn size(&self) -> (f64, f64) {
+        let place = self.joints.iter().map(|o| o.place.length()).fold(0.0, f64::max);
+        let turn = self.joints.iter().map(|o| o.turn.length()).fold(0.0, f64::max);
+        (place, turn)
+    }
+}
+
+/// The rotation vector that takes `from` to `to` in the parent's space, the short way.
+fn rotation_between(from: DQuat, to: DQuat) -> DVec3 {
+    let q = to * from.conjugate();
+    math::rotation_vector(if q.w < 0.0 { -q } else { q })
+}
