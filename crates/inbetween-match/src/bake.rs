@@ -468,3 +468,31 @@ impl Hash {
         text.bytes().for_each(|b| self.word(u64::from(b)));
     }
 }
+
+/// The features of a clip at a time, in the units of the bake: a question to a database.
+///
+/// # Errors
+/// As [`bake`].
+pub fn features_at(clip: &BakeClip, schema: &Schema, time_s: f64) -> Result<Vec<f32>, MatchError> {
+    let mut joints = Vec::new();
+    for channel in &schema.channels {
+        let find = |name: &&str| joint(&clip.skeleton, name, &format!("channel {:?}", channel.name));
+        joints.push(channel.channel.joints().iter().map(find).collect::<Result<Vec<_>, _>>()?);
+    }
+    let (start, end) = usable_range(&clip.clip, schema);
+    if !(clip.clip.start()..=clip.clip.end()).contains(&time_s) {
+        return Err(MatchError::Bake(format!(
+            "clip {:?} runs from {} s to {} s, so there is no pose at {time_s} s",
+            clip.clip.name,
+            clip.clip.start(),
+            clip.clip.end()
+        )));
+    }
+    let used: Vec<usize> = joints.iter().flatten().copied().collect();
+    let mut motion = Motion::new(&clip.clip, &clip.skeleton, schema, &used, (start, end))?;
+    let mut features = Vec::new();
+    for (channel, joints) in schema.channels.iter().zip(&joints) {
+        channel.channel.bake(&mut motion, joints, time_s, &mut features)?;
+    }
+    Ok(features)
+}

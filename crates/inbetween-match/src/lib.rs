@@ -55,7 +55,7 @@ mod search;
 mod spring;
 mod tree;
 
-pub use bake::{BakeClip, BakeReport, ClipReport, bake, clip_hash};
+pub use bake::{BakeClip, BakeReport, ClipReport, bake, clip_hash, features_at};
 pub use blend::{Blend, Blender};
 pub use categories::{DO_NOT_USE, Filter, Include};
 pub use database::{ChannelColumns, ClipSource, DatabaseOptions, Family, MotionDatabase, Poses, Run};

@@ -9,6 +9,11 @@ mod compress;
 mod convert;
 mod diff;
 mod info;
+mod match_bake;
+mod match_group;
+mod match_page;
+mod match_query;
+mod match_run;
 mod plot;
 mod sample;
 
@@ -45,5 +50,6 @@ commands! {
     diff: Diff,
     diff: Check,
     plot: Plot,
+    match_group: Match,
     completions: Completions,
 }
