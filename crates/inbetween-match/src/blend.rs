@@ -65,13 +65,14 @@ impl Blender {
     /// Takes note of a jump.
     ///
     /// - `shown`, `shown_before`: the pose shown last and the one `dt` seconds before it.
-    /// - `next`, `next_before`: the new motion at this moment and `dt` seconds before it.
+    /// - `next`, `next_after`: the new motion at the moment the last pose was shown, and
+    ///   `dt` seconds later, which is when its first pose will be.
     pub fn jump(
         &mut self,
         shown: &LocalPose,
         shown_before: &LocalPose,
         next: &LocalPose,
-        next_before: &LocalPose,
+        next_after: &LocalPose,
         dt: f64,
     ) {
         self.active = true;
@@ -79,11 +80,11 @@ impl Blender {
         self.joints.clear();
         for joint in 0..next.joints.len() {
             let (s, p) = (&shown.joints[joint], &shown_before.joints[joint]);
-            let (n, m) = (&next.joints[joint], &next_before.joints[joint]);
+            let (n, m) = (&next.joints[joint], &next_after.joints[joint]);
             let shown_rate = (s.translation - p.translation) / dt;
-            let next_rate = (n.translation - m.translation) / dt;
+            let next_rate = (m.translation - n.translation) / dt;
             let shown_spin = rotation_between(p.rotation, s.rotation) / dt;
-            let next_spin = rotation_between(m.rotation, n.rotation) / dt;
+            let next_spin = rotation_between(n.rotation, m.rotation) / dt;
             self.joints.push(Offset {
                 place: s.translation - n.translation,
                 place_rate: shown_rate - next_rate,
@@ -146,4 +147,59 @@ impl Blender {
 fn rotation_between(from: DQuat, to: DQuat) -> DVec3 {
     let q = to * from.conjugate();
     math::rotation_vector(if q.w < 0.0 { -q } else { q })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inbetween::Transform;
+
+    const DT: f64 = 1.0 / 60.0;
+
+    fn pose(x: f64, angle: f64) -> LocalPose {
+        LocalPose {
+            joints: vec![Transform {
+                translation: DVec3::new(x, 0.0, 0.0),
+                rotation: math::axis_angle(DVec3::Y, angle),
+                ..Transform::IDENTITY
+            }],
+        }
+    }
+
+    /// Old motion: 1 m/s and 1 rad/s. New motion: starts 0.3 m and 0.5 rad off, at −2 of each.
+    fn shown(blend: Blend) -> Vec<(f64, f64)> {
+        let old = |k: i32| pose(f64::from(k) * DT, f64::from(k) * DT);
+        let new = |k: i32| pose(0.3 - 2.0 * f64::from(k) * DT, 0.5 - 2.0 * f64::from(k) * DT);
+        let mut blender = Blender::default();
+        let mut list = vec![(-DT, -DT), (0.0, 0.0)];
+        blender.jump(&old(0), &old(-1), &new(0), &new(1), DT);
+        for k in 1..120 {
+            let mut pose = new(k);
+            blender.apply(blend, &mut pose, DT);
+            let joint = pose.joints[0];
+            list.push((joint.translation.x, 2.0 * math::atan2(joint.rotation.y, joint.rotation.w)));
+        }
+        list
+    }
+
+    #[test]
+    fn a_jump_shows_neither_in_the_place_nor_in_the_speed() {
+        for blend in
+            [Blend::Inertialise { halflife_s: 0.1 }, Blend::DeadBlend { fade_s: 0.3, halflife_s: 0.1 }]
+        {
+            let list = shown(blend);
+            for k in 2..list.len() {
+                let step = |f: fn(&(f64, f64)) -> f64| (f(&list[k]) - f(&list[k - 1])) / DT;
+                let before = |f: fn(&(f64, f64)) -> f64| (f(&list[k - 1]) - f(&list[k - 2])) / DT;
+                // 3 m/s are lost over a tenth of a second and more: at most 1.2 m/s a frame,
+                // where a pop of the place alone would be 18.
+                assert!((step(|p| p.0) - before(|p| p.0)).abs() < 1.2, "{blend:?} frame {k}");
+                assert!((step(|p| p.1) - before(|p| p.1)).abs() < 1.2, "{blend:?} frame {k}");
+            }
+            let (x, angle) = list[list.len() - 1];
+            let end = 119.0 * DT;
+            assert!((x - (0.3 - 2.0 * end)).abs() < 1e-3, "{blend:?}");
+            assert!((crate::spring::short_way(angle - (0.5 - 2.0 * end))).abs() < 1e-3, "{blend:?}");
+        }
+    }
 }

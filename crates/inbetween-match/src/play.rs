@@ -151,7 +151,8 @@ pub struct Frame {
     pub cost: f32,
     /// The row that played before, when this step jumped.
     pub jumped_from: Option<u32>,
-    /// At a jump: the largest gap of a joint's place (m) and turn (rad) that is smoothed.
+    /// At a jump: the largest gap of a joint's place (m) and turn (rad) in its parent's space
+    /// that is smoothed.
     pub gap: (f64, f64),
 }
 
@@ -534,25 +535,18 @@ impl<'a> Controller<'a> {
         self.since_jump = 0.0;
         let run = self.run.clone();
         let (mut next, mut before) = (LocalPose::default(), LocalPose::default());
-        // One step before the row may lie outside the run; then one step after it serves.
-        let step = dt.min(run.interval_s);
-        let first = run.start_s;
-        if self.time - step >= first - 1e-9 {
-            self.own_pose(&run, self.time, &mut next);
-            self.own_pose(&run, self.time - step, &mut before);
+        self.own_pose(&run, self.time, &mut next);
+        if self.time - dt >= run.start_s - 1e-9 {
+            self.own_pose(&run, self.time - dt, &mut before);
         } else {
-            self.own_pose(&run, self.time + step, &mut next);
-            self.own_pose(&run, self.time, &mut before);
-        }
-        // Rates over `step` where the shown pose's are over dt: bring them to the same.
-        let scale = dt / step;
-        if (scale - 1.0).abs() > 1e-9 {
+            // What lies before the run is not to be looked at; its first step, taken back.
+            self.own_pose(&run, self.time + dt, &mut before);
             for (b, n) in before.joints.iter_mut().zip(&next.joints) {
-                b.translation = n.translation - (n.translation - b.translation) * scale;
-                b.rotation = math::slerp(n.rotation, b.rotation, scale.min(4.0));
+                b.translation = 2.0 * n.translation - b.translation;
+                b.rotation = (n.rotation * b.rotation.conjugate() * n.rotation).normalize();
             }
         }
-        self.blender.jump(&self.shown, &self.shown_before, &next, &before, dt);
+        self.blender.jump(&self.shown, &self.shown_before, &before, &next, dt);
         self.blender.size()
     }
 

@@ -37,12 +37,15 @@ pub struct Run {
     /// Frames a second
     #[arg(long, value_name = "R", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
     fps: u32,
-    /// The feet to watch, by joint name (default: the feet of --leg, else joints called …Foot)
+    /// The feet to watch, by joint name (default: the feet of --leg, else joints whose names end in foot)
     #[arg(long, value_name = "JOINT", value_delimiter = ',')]
     feet: Vec<String>,
     /// A leg whose foot is held while it stands, as THIGH,SHIN,FOOT
     #[arg(long, value_name = "THIGH,SHIN,FOOT")]
     leg: Vec<String>,
+    /// Hold no foot (default: each foot that is watched, with the two joints above it as its leg)
+    #[arg(long, conflicts_with = "leg")]
+    free_feet: bool,
     /// How jumps are smoothed
     #[arg(long, value_enum, default_value_t = BlendName::Inertialise)]
     blend: BlendName,
@@ -81,8 +84,11 @@ impl Run {
         let (clips, mut import) = clips_of(&database, &self.files, &self.read)?;
         let skeleton = clips[0].skeleton.clone();
         let clips: Vec<Arc<Clip>> = clips.iter().map(|c| c.clip.clone()).collect();
-        let settings = self.settings()?;
+        let mut settings = self.settings()?;
         let feet = self.feet(&settings, &skeleton)?;
+        if settings.legs.is_empty() && !self.free_feet {
+            settings.legs = feet.iter().filter_map(|foot| leg_above(&skeleton, foot)).collect();
+        }
         let nodes: Vec<usize> = feet.iter().map(|f| skeleton.find(f)[0]).collect();
         let source = ClipPoses::new(&database, skeleton.clone(), clips.clone())?;
         let standing = settings.standing;
@@ -152,6 +158,14 @@ impl Run {
         }
         Ok(feet)
     }
+}
+
+/// The leg of a foot: the two joints above it, where there are two.
+fn leg_above(skeleton: &Skeleton, foot: &str) -> Option<[String; 3]> {
+    let chain = skeleton.chain(skeleton.find(foot)[0]);
+    let name = |k: usize| chain.get(k).map(|node| skeleton.joints()[*node].name.clone());
+    let leg = [name(2)?, name(1)?, name(0)?];
+    leg.iter().all(|n| skeleton.find(n).len() == 1).then_some(leg)
 }
 
 /// The recording as a clip: a key a frame for every joint that moves.
