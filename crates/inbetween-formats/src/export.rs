@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::{FormatError, Import, Note, native};
+use crate::{FormatError, Import, Note, csv, native};
 
 /// File name extensions that can be written, in lower case, without the dot.
 pub const WRITTEN: &[&str] = &[
@@ -13,6 +13,9 @@ pub const WRITTEN: &[&str] = &[
     "glb",
     #[cfg(feature = "gltf")]
     "gltf",
+    #[cfg(feature = "bvh")]
+    "bvh",
+    "csv",
     "inb",
 ];
 
@@ -30,6 +33,9 @@ pub fn export(import: &Import, name: &str) -> Result<(Vec<u8>, Vec<Note>), Forma
         "glb" => gltf_bytes(import, crate::gltf::Container::Glb),
         #[cfg(feature = "gltf")]
         "gltf" => gltf_bytes(import, crate::gltf::Container::Embedded),
+        #[cfg(feature = "bvh")]
+        "bvh" => bvh_bytes(import),
+        "csv" => Ok((csv::write(import)?.into_bytes(), csv::losses(import))),
         "inb" => Ok((native::write(import)?.into_bytes(), Vec::new())),
         _ => Err(FormatError::Unwritten { file: name.to_owned(), known: WRITTEN.join(", ") }),
     }
@@ -43,4 +49,21 @@ fn gltf_bytes(
     let options = crate::gltf::WriteOptions { container, ..crate::gltf::WriteOptions::default() };
     let written = crate::gltf::write(import, &options)?;
     Ok((written.bytes, written.notes))
+}
+
+/// BVH holds one clip; of a file without clips the skeleton is written.
+#[cfg(feature = "bvh")]
+fn bvh_bytes(import: &Import) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
+    let clip = match import.clips.len() {
+        0 => None,
+        1 => Some(0),
+        n => {
+            return Err(FormatError::CannotWrite {
+                format: "bvh",
+                what: format!("{n} clips in one file"),
+                advice: "choose one clip, or write each to a file of its own".to_owned(),
+            });
+        }
+    };
+    crate::bvh::write(import, clip, &crate::bvh::WriteOptions::default())
 }

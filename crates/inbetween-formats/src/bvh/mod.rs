@@ -12,12 +12,16 @@
 //! - `End Site`s are points fixed to their joint: [`inbetween::Joint::tips`].
 //! - BVH has no unit: a length is taken for a centimetre unless the caller says otherwise.
 //!
-//! [`read`](self) is in `read.rs`, [`write()`] in `write.rs`.
+//! Reading is in `read.rs`, over `hierarchy.rs` and `rows.rs`; [`write()`] in `write.rs`.
 
+mod euler;
 mod hierarchy;
 mod read;
 mod rows;
 mod text;
+mod write;
+
+pub use write::{WriteOptions, write};
 
 use crate::{Format, FormatError, Import, Input, ReadOptions};
 

@@ -12,6 +12,7 @@ mod read;
 mod words;
 mod write;
 
+pub(crate) use words::write_number;
 pub use write::write;
 
 use std::collections::HashMap;
@@ -69,7 +70,7 @@ const WRAPS: [(&str, Wrap); 4] = [
     ("loop-offset", Wrap::LoopOffset),
 ];
 
-const SPANS: [(&str, SpanKind); 5] = [
+pub(crate) const SPANS: [(&str, SpanKind); 5] = [
     ("step", SpanKind::Step),
     ("step-next", SpanKind::StepNext),
     ("linear", SpanKind::Linear),
@@ -83,12 +84,12 @@ fn by_name<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
 }
 
-fn name_of<T: Copy + PartialEq>(table: &[(&'static str, T)], value: T) -> &'static str {
+pub(crate) fn name_of<T: Copy + PartialEq>(table: &[(&'static str, T)], value: T) -> &'static str {
     table.iter().find(|(_, v)| *v == value).map_or("", |(name, _)| name)
 }
 
 /// `scalar`, `vector3`, `color4`, `weights12`, …
-fn kind_name(kind: ValueKind) -> String {
+pub(crate) fn kind_name(kind: ValueKind) -> String {
     match kind {
         ValueKind::Switch => "switch".to_owned(),
         ValueKind::Scalar => "scalar".to_owned(),
@@ -147,7 +148,7 @@ fn default_rest(property: &Property, kind: ValueKind, node: Option<usize>, skele
 }
 
 /// Name of component `index`: x y z w, r g b a, else its number.
-fn component_name(kind: ValueKind, index: usize) -> String {
+pub(crate) fn component_name(kind: ValueKind, index: usize) -> String {
     let letters = match kind {
         ValueKind::Vector(n) if n <= 4 => "xyzw",
         ValueKind::Color(n) if n <= 4 => "rgba",

@@ -226,7 +226,7 @@ pub(super) fn write_name(out: &mut String, name: &str) {
 }
 
 /// The shortest decimal that reads back as the same bits.
-pub(super) fn write_number(out: &mut String, v: f64) {
+pub(crate) fn write_number(out: &mut String, v: f64) {
     use std::fmt::Write;
     let size = v.abs();
     let plain = size == 0.0 || (1e-5..1e16).contains(&size);
