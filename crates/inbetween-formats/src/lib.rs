@@ -6,6 +6,7 @@
 //! an error that names the place. Sizes that a file states are checked against the bytes that are
 //! there before anything is allocated.
 
+pub mod camera;
 pub mod convention;
 mod error;
 mod export;

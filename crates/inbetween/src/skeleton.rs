@@ -212,6 +212,19 @@ impl Skeleton {
         chain
     }
 
+    /// The same tree with a new node at the origin, at the end of the list, as the parent of the
+    /// root `joint`; every other index stays what it was.
+    ///
+    /// # Panics
+    /// If `joint` is no root of this tree.
+    pub fn with_parent(&self, joint: usize, name: impl Into<String>) -> Self {
+        assert!(self.joints[joint].parent.is_none(), "only a root can be given a parent");
+        let mut joints = self.joints.clone();
+        joints[joint].parent = Some(joints.len());
+        joints.push(Joint::new(name, None, Transform::IDENTITY));
+        Self::new(joints).expect("a new root makes no cycle")
+    }
+
     /// Sets how far the skin on each node reaches; see [`Joint::reach`].
     pub fn set_reach(&mut self, joint: usize, reach: Option<f64>) {
         self.joints[joint].reach = reach;

@@ -474,7 +474,7 @@ fn a_closed_path_of_quaternions_turns_through_its_seam_without_a_bump() {
 fn a_camera_told_what_to_look_at_keeps_it_in_the_middle_of_the_frame() {
     let mut path = smoothed(path_of(random_keys(&mut Dice(13))), 1.0);
     let target = MovingTarget::new(&[0.0, 40_000.0], &[[0.0; 3], [900.0, 5.0, 3.0]], true).unwrap();
-    for look in [LookAt::Place([1.0, 2.0, 3.0]), LookAt::Moving(target.clone())] {
+    for look in [LookAt::Place([1.0, 2.0, 3.0]), LookAt::Moving(Box::new(target.clone()))] {
         path.set_look_at(Some(look.clone())).unwrap();
         for k in 0..50 {
             let t = path.start() + (path.end() - path.start()) * f64::from(k) / 49.0;

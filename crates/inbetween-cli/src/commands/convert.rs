@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use inbetween::{Clip, FrameRate, edit};
-use inbetween_formats::Import;
+use inbetween::playback::root_motion::{self, RootDestination, RootParts, RootRotation};
+use inbetween::{Clip, FrameRate, Skeleton, edit};
+use inbetween_formats::{Import, Source};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,9 +21,22 @@ Examples:
   inbetween convert take.fbx -o cut.glb --clip Walk --start 2.25 --end 4
   inbetween convert Fox.glb -o clips/ --split
   inbetween convert a.bvh b.bvh -o out/ --to glb
+  inbetween convert walk.glb -o spot.glb --root-motion in-place
+  inbetween convert walk.glb -o driven.glb --root-motion extract --root Hips
 
 A cut has the exact pose at both ends, even where no track has a key there, and begins at 0 s.
-With --fps everything that blends gets a key a frame; steps stay steps at their own times.";
+With --fps everything that blends gets a key a frame; steps stay steps at their own times.
+--root-motion takes the ground path and the heading out of the pose of a root (the hips, as a rule):
+`extract` puts them onto its parent, `in-place` leaves them out, so that the figure walks on the spot.";
+
+/// What becomes of root motion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum RootMotion {
+    /// Onto the root's parent
+    Extract,
+    /// Left out: the figure moves on the spot
+    InPlace,
+}
 
 /// Write a file in another format, or cut, split and resample its clips
 #[derive(Args)]
@@ -49,6 +63,18 @@ pub struct Convert {
     /// Sample at this rate (30, 29.97, 30000/1001)
     #[arg(long, value_name = "R", value_parser = rate)]
     fps: Option<FrameRate>,
+    /// Take root motion out of the pose: onto the root's parent, or away
+    #[arg(long, value_enum, value_name = "HOW")]
+    root_motion: Option<RootMotion>,
+    /// The node whose motion that is (default: the highest that travels)
+    #[arg(long, value_name = "NODE", requires = "root_motion")]
+    root: Option<String>,
+    /// With --root-motion: leave the heading in the pose, take only the path
+    #[arg(long, requires = "root_motion")]
+    keep_heading: bool,
+    /// Add one frame back to the first pose at the end, for loops that are a frame short
+    #[arg(long)]
+    close_loop: bool,
     /// A file for each clip, called after it
     #[arg(long)]
     split: bool,
@@ -111,8 +137,15 @@ impl Convert {
         let mut import = self.read.read(input)?;
         say_notes(&input.display().to_string(), &import.notes, false);
         let chosen = find_clips(&import.clips, &self.clip, input)?;
-        let clips: Vec<Clip> =
-            chosen.iter().map(|&i| self.changed(&import.clips[i], input)).collect::<Result<_, _>>()?;
+        if self.root_motion == Some(RootMotion::Extract) {
+            for &i in &chosen {
+                self.give_parent(&mut import, i, input)?;
+            }
+        }
+        let clips: Vec<Clip> = chosen
+            .iter()
+            .map(|&i| self.changed(&import.clips[i], &import.skeleton, input))
+            .collect::<Result<_, _>>()?;
         let folder = output != self.output;
         let output = match (&self.to, folder) {
             (Some(extension), true) => output.with_extension(extension.trim_start_matches('.')),
@@ -137,7 +170,7 @@ impl Convert {
     }
 
     /// The clip, cut and resampled as asked.
-    fn changed(&self, clip: &Clip, file: &Path) -> Result<Clip, Failure> {
+    fn changed(&self, clip: &Clip, skeleton: &Skeleton, file: &Path) -> Result<Clip, Failure> {
         let mut clip = clip.clone();
         if self.start.is_some() || self.end.is_some() {
             let (start, end) = (self.start.unwrap_or(clip.start()), self.end.unwrap_or(clip.end()));
@@ -159,7 +192,68 @@ impl Convert {
             clip = inbetween::sample::resample(&clip, rate)
                 .map_err(|e| Failure::wrong(format!("{}: {e}", file.display())))?;
         }
-        Ok(clip)
+        if self.close_loop {
+            let rate = clip.rate.unwrap_or(FrameRate::hz(30));
+            clip = edit::close_loop(&clip, rate.time_of(1));
+        }
+        match self.root_motion {
+            Some(how) => self.without_root_motion(&clip, skeleton, how, file),
+            None => Ok(clip),
+        }
+    }
+
+    /// The node whose motion is taken out of a clip.
+    fn root_node(&self, clip: &Clip, skeleton: &Skeleton, file: &Path) -> Result<usize, Failure> {
+        let wrong = |text: String| Failure::wrong(format!("{}: {text}", file.display()));
+        match &self.root {
+            Some(name) => match skeleton.find(name)[..] {
+                [node] => Ok(node),
+                [] => Err(wrong(format!("there is no node called {name:?}; `info` lists them"))),
+                _ => Err(wrong(format!("several nodes are called {name:?}: ambiguous"))),
+            },
+            None => root_motion::guess_root(clip, skeleton).ok_or_else(|| {
+                wrong(format!("clip {:?} moves no node, so it has no root motion", clip.name))
+            }),
+        }
+    }
+
+    /// Puts a node above the root of a clip, if there is none, to carry the extracted motion. The
+    /// nodes of a glTF file are kept as they are, so there the lack of one is an error later on.
+    fn give_parent(&self, import: &mut Import, clip: usize, file: &Path) -> Result<(), Failure> {
+        let node = self.root_node(&import.clips[clip], &import.skeleton, file)?;
+        if import.skeleton.joints()[node].parent.is_none() && matches!(import.source, Source::None) {
+            import.skeleton = import.skeleton.with_parent(node, "root");
+        }
+        Ok(())
+    }
+
+    /// The clip with the motion of its root taken out.
+    fn without_root_motion(
+        &self,
+        clip: &Clip,
+        skeleton: &Skeleton,
+        how: RootMotion,
+        file: &Path,
+    ) -> Result<Clip, Failure> {
+        let wrong = |text: String| Failure::wrong(format!("{}: {text}", file.display()));
+        let node = match &self.root {
+            Some(name) => match skeleton.find(name)[..] {
+                [node] => node,
+                [] => return Err(wrong(format!("there is no node called {name:?}; `info` lists them"))),
+                _ => return Err(wrong(format!("several nodes are called {name:?}: ambiguous"))),
+            },
+            None => root_motion::guess_root(clip, skeleton).ok_or_else(|| {
+                wrong(format!("clip {:?} moves no node, so it has no root motion", clip.name))
+            })?,
+        };
+        let rotation = if self.keep_heading { RootRotation::Keep } else { RootRotation::Yaw };
+        let parts = RootParts { rotation, ..RootParts::default() };
+        let to = match how {
+            RootMotion::Extract => RootDestination::Parent,
+            RootMotion::InPlace => RootDestination::Discard,
+        };
+        let times = root_motion::sampling_times(clip, clip.rate.unwrap_or(FrameRate::hz(60)));
+        root_motion::take_out(clip, skeleton, node, parts, to, &times).map_err(|e| wrong(e.to_string()))
     }
 }
 

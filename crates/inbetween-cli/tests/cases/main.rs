@@ -11,6 +11,7 @@
 //! subject) or `pub const MAKERS` (an op that makes a new subject on which the checks in its
 //! `then` are run), and name it in [`checks`] or [`makers`].
 
+mod camera;
 mod errors;
 mod facts;
 mod matching;
@@ -29,22 +30,7 @@ use serde_json::Value;
 use subject::{Case, Subject};
 
 /// Ops that are not built yet. Empty is the aim.
-const NOT_BUILT: &[&str] = &[
-    "reduce",
-    "compress",
-    "optimize_default",
-    "report_mentions",
-    "camera",
-    "camera_mode",
-    "camera_mode_range",
-    "camera_continuity",
-    "camera_end_curvature",
-    "camera_speed_below",
-    "camera_rotation",
-    "camera_angular_speed_below",
-    "overshoot_report",
-    "path_error",
-];
+const NOT_BUILT: &[&str] = &["reduce", "compress", "optimize_default", "report_mentions"];
 
 /// What became of a check.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,9 +67,17 @@ pub type Maker = fn(&Subject, &Value) -> Result<Subject, Verdict>;
 
 /// All tables of checks.
 fn checks() -> impl Iterator<Item = &'static (&'static str, Check)> {
-    [facts::CHECKS, values::CHECKS, errors::CHECKS, versions::CHECKS, playback::CHECKS, matching::CHECKS]
-        .into_iter()
-        .flatten()
+    [
+        camera::CHECKS,
+        facts::CHECKS,
+        values::CHECKS,
+        errors::CHECKS,
+        versions::CHECKS,
+        playback::CHECKS,
+        matching::CHECKS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// All tables of makers.

@@ -236,7 +236,7 @@ fn fold_pivot(clip: &mut Clip, skeleton: &Skeleton, node: usize, tolerance: f64)
         }
     });
     let classes = classes.collect();
-    let motion = Motion { kind: ValueKind::Vector(3), eval: &eval, breaks, classes };
+    let motion = Motion { kind: ValueKind::Vector(3), eval: &eval, breaks, classes, start: range.0 };
     let keys = motion.keys(tolerance);
     let n = keys.times.len();
     let row = |part: usize| -> Vec<f64> {

@@ -64,6 +64,49 @@ impl Keys {
         stored
     }
 
+    /// Drops what lies beyond `end`, putting a key there if a span leads past it; exact for every
+    /// shape. A curve that begins beyond it keeps its first key.
+    pub(super) fn end_at(&mut self, end: f64) {
+        // A key that rounding put behind the end is the end's.
+        let slack = 1e-6_f64.max(1e-7 * end.abs());
+        let keep = self.times.partition_point(|&t| t <= end + slack).max(1);
+        if keep == self.times.len() {
+            return;
+        }
+        let (w, row) = (self.kind.width(), self.row());
+        let (t0, t1) = (self.times[keep - 1], self.times[keep]);
+        let (a, b) = (&self.values[(keep - 1) * row..keep * row], &self.values[keep * row..(keep + 1) * row]);
+        let (h, s) = (t1 - t0, end - t0);
+        let mut last = Vec::new();
+        if s > slack {
+            match self.shape {
+                Shape::Step => {}
+                Shape::Linear if self.kind == ValueKind::Rotation => {
+                    let q = math::slerp(DQuat::from_slice(a), DQuat::from_slice(b), s / h);
+                    last.extend(q.to_array());
+                }
+                Shape::Linear => last.extend(a.iter().zip(b).map(|(a, b)| a + (b - a) * (s / h))),
+                Shape::Cubic => {
+                    // The slope at the cut is the arriving tangent; nothing leaves.
+                    let span = |c: usize| Cubic::hermite(h, a[w + c], b[w + c], a[2 * w + c], b[c]);
+                    last.extend((0..w).map(|c| span(c).velocity(s)));
+                    last.extend((0..w).map(|c| span(c).value(s)));
+                    last.extend(std::iter::repeat_n(0.0, w));
+                }
+            }
+        }
+        self.times.truncate(keep);
+        self.values.truncate(keep * row);
+        if !last.is_empty() {
+            self.times.push(end);
+            self.values.extend(last);
+        }
+        if self.shape == Shape::Cubic && self.times.len() == 1 {
+            self.values = self.values[w..2 * w].to_vec();
+            self.shape = Shape::Linear;
+        }
+    }
+
     /// Makes the last value last until `end`.
     pub(super) fn extend_to(&mut self, end: f64) {
         let width = self.kind.width();
@@ -92,7 +135,7 @@ pub(super) fn keys_of(track: &Track, range: (f64, f64), tolerance: f64) -> Keys 
     let eval = |time: f64, out: &mut [f64]| track.data.eval(time, out);
     let (breaks, why) = track_breaks(&track.data, range);
     let classes = breaks.windows(2).map(|w| class(&track.data, w[0], w[1])).collect();
-    let motion = Motion { kind, eval: &eval, breaks, classes };
+    let motion = Motion { kind, eval: &eval, breaks, classes, start: range.0 };
     let mut keys = motion.keys(tolerance);
     keys.converted = Some(Converted { why, ..keys.converted.unwrap_or_default() });
     keys
@@ -212,7 +255,8 @@ pub(super) fn track_breaks(data: &TrackData, range: (f64, f64)) -> (Vec<f64>, St
         times.push(range.0);
     }
     times.sort_by(f64::total_cmp);
-    times.dedup();
+    // Where one pass ends and the next begins are one time, computed with different roundings.
+    times.dedup_by(|b, a| *b - *a <= 2.0 * nudge(*a));
     let (low, high) = (first.unwrap_or(range.0).min(range.0), last.unwrap_or(range.1).max(range.1));
     times.retain(|&t| t >= low && t <= high);
     (times, why)
@@ -304,10 +348,18 @@ pub(super) struct Motion<'a> {
     pub(super) breaks: Vec<f64>,
     /// One fewer than the breaks.
     pub(super) classes: Vec<Class>,
+    /// From when on the value matters, seconds.
+    pub(super) start: f64,
 }
 
 /// Spans shorter than this are not halved again, seconds.
 const SHORTEST: f64 = 1e-4;
+
+/// How far beside a time to look for what a curve runs towards there. Repetition computes where a
+/// pass begins with a few roundings, so the next f64 may still lie in the pass before.
+fn nudge(time: f64) -> f64 {
+    1e-12 * time.abs().max(1.0)
+}
 
 /// Keys under construction.
 struct Fit<'a> {
@@ -362,14 +414,13 @@ impl Motion<'_> {
         let mut values: Vec<f64> = Vec::new();
         let w = self.kind.width();
         // What is shown before the first key may not be what is shown at it.
-        let before = self.at(self.breaks[0].next_down());
-        let first = self.at(self.breaks[0]);
-        if before != first {
-            times.push(f64::from((self.breaks[0] as f32).next_down()));
-            values.extend(before);
+        let first = self.breaks[0];
+        if first > self.start && self.at(first - nudge(first)) != self.at(first + nudge(first)) {
+            times.push(self.start.min(f64::from((first as f32).next_down())));
+            values.extend(self.at(first - nudge(first)));
         }
-        for &time in &self.breaks {
-            let value = self.at(time);
+        for (i, &time) in self.breaks.iter().enumerate() {
+            let value = if i + 1 < self.breaks.len() { self.at(time + nudge(time)) } else { self.at(time) };
             // A key that changes nothing is left out, but not the first and the last.
             let same = values.len() >= w && values[values.len() - w..] == value[..];
             if !same || Some(&time) == self.breaks.last() {
@@ -394,13 +445,13 @@ impl Motion<'_> {
         let w = self.kind.width();
         fit.push(self.breaks[0], &self.at(self.breaks[0]), &vec![0.0; w]);
         for (i, pair) in self.breaks.windows(2).enumerate() {
-            fit.jump_to(pair[0]);
             let (a, b) = (pair[0], pair[1]);
+            fit.jump_to(a, true);
             let va = fit.last_value().to_vec();
-            let vb = fit.aligned(b.next_down(), &va);
+            let vb = fit.end_of(b, &va);
             fit.span(self.classes[i], a, &va, b, &vb);
         }
-        fit.jump_to(self.breaks[self.breaks.len() - 1]);
+        fit.jump_to(self.breaks[self.breaks.len() - 1], false);
         fit
     }
 }
@@ -437,12 +488,30 @@ impl Fit<'_> {
         a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
     }
 
-    /// At a break, where the last key holds what led up to it: a second key if the value jumps.
-    fn jump_to(&mut self, time: f64) {
+    /// The value towards which a span that ends at `time` runs, which may not be the value there.
+    fn end_of(&self, time: f64, like: &[f64]) -> Vec<f64> {
+        let (at, before) = (self.aligned(time, like), self.aligned(time - nudge(time), like));
+        if self.jumps(&before, &at) { before } else { at }
+    }
+
+    /// True if two values a nudge apart are not one and the same.
+    fn jumps(&self, a: &[f64], b: &[f64]) -> bool {
+        let size = a.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+        self.distance(a, b) > 1e-8 * size
+    }
+
+    /// At a break, where the last key holds what led up to it: a second key if the value jumps,
+    /// to what follows, or at the very end to what is there.
+    fn jump_to(&mut self, time: f64, more_follows: bool) {
         let before = self.last_value().to_vec();
-        let at = self.aligned(time, &before);
-        let size = before.iter().fold(1.0f64, |m, v| m.max(v.abs()));
-        if self.distance(&before, &at) <= 1e-9 * size {
+        let mut at = self.aligned(time, &before);
+        if more_follows {
+            let after = self.aligned(time + nudge(time), &before);
+            if self.jumps(&at, &after) {
+                at = after;
+            }
+        }
+        if !self.jumps(&before, &at) {
             return;
         }
         let hair = f64::from((time as f32).next_down());
@@ -479,7 +548,7 @@ impl Fit<'_> {
         if !exact {
             if self.cubic {
                 leave = self.slope(a, va, b - a);
-                arrive = self.slope(b.next_down(), vb, a - b);
+                arrive = self.slope(b, vb, a - b);
             }
             let off = self.error(a, va, &leave, b, vb, &arrive);
             let size = va.iter().chain(vb).fold(0.0f64, |m, v| m.max(v.abs()));
@@ -489,7 +558,7 @@ impl Fit<'_> {
                 let middle = 0.5 * (a + b);
                 let vm = self.aligned(middle, va);
                 self.span(class, a, va, middle, &vm);
-                let vb = self.aligned(b.next_down(), &vm);
+                let vb = self.end_of(b, &vm);
                 self.span(class, middle, &vm, b, &vb);
                 return;
             }

@@ -67,7 +67,8 @@ const FORMAT: &str = "glTF";
 /// clips: meshes, materials, skins, unknown extensions and all else stay as they were, in the
 /// file's own units. Anything else gives a new file of its nodes, joints (a skin without a mesh),
 /// cameras, lights and clips, in metres and +Y up. glTF clips begin at 0 and end with their last
-/// key: a later end gets a key, an earlier start moves to 0, both with a note.
+/// key: a later end gets a key there, what lies beyond it is cut off, and a
+/// start before 0 moves to 0, with a note.
 ///
 /// # Errors
 /// If the import's nodes are not those of its source, a number is too large for f32, or a GLB
@@ -222,7 +223,8 @@ impl<'a> Writer<'a> {
         let mut plans: Vec<(Value, &Track, Option<Kept>)> = Vec::new();
         for track in &clip.tracks {
             let Some(target) = self.target(track, &place) else { continue };
-            let kept = if shift < 0.0 { None } else { self.unchanged(track, source) };
+            let beyond = track.data.curves().iter().any(|c| c.end() > clip.end() + 1e-6);
+            let kept = if shift < 0.0 || beyond { None } else { self.unchanged(track, source) };
             plans.push((target, track, kept));
         }
         let range = (clip.start(), clip.end());
@@ -230,7 +232,8 @@ impl<'a> Writer<'a> {
             .iter()
             .map(|(_, track, kept)| kept.is_none().then(|| keys_of(track, range, self.tolerance)))
             .collect();
-        self.last_until(clip, &plans, &mut keyed, &place);
+        keyed.iter_mut().flatten().for_each(|keys| keys.end_at(clip.end()));
+        self.last_until(clip, &plans, &mut keyed);
 
         let mut converted: BTreeMap<String, (usize, Converted)> = BTreeMap::new();
         let mut channels = Vec::new();
@@ -259,13 +262,16 @@ impl<'a> Writer<'a> {
         }
         for (why, (tracks, sum)) in converted {
             let mut text = format!("{tracks} tracks: {why}");
-            if sum.added > 0 || sum.off > 0.0 {
-                text += &format!("; {} keys were added, at most {:.1e} off", sum.added, sum.off);
+            if sum.added > 0 {
+                text += &format!("; {} keys were added", sum.added);
+            }
+            if sum.off > 0.0 {
+                text += &format!("; at most {:.1e} off", sum.off);
             }
             self.note(Severity::Info, &place, text);
         }
         if channels.is_empty() && verbatim.is_empty() {
-            match self.stand_in(clip.duration()) {
+            match self.stand_in(clip.end() - shift) {
                 Some(planned) => {
                     channels.push(planned);
                     let text = "no tracks are left, where glTF asks for one: a node's rest pose was keyed";
@@ -395,23 +401,13 @@ impl<'a> Writer<'a> {
     }
 
     /// A glTF clip ends with its last key: lets the cheapest track last until the clip's end.
-    fn last_until(
-        &mut self,
-        clip: &Clip,
-        plans: &[(Value, &Track, Option<Kept>)],
-        keyed: &mut [Option<Keys>],
-        place: &str,
-    ) {
+    fn last_until(&self, clip: &Clip, plans: &[(Value, &Track, Option<Kept>)], keyed: &mut [Option<Keys>]) {
         let ends = plans.iter().zip(&*keyed).map(|((_, track, _), keys)| match keys {
             Some(keys) => keys.times[keys.times.len() - 1],
             None => track.data.curves().iter().map(|c| c.end()).fold(f64::NEG_INFINITY, f64::max),
         });
         let last = ends.fold(f64::NEG_INFINITY, f64::max);
         if !last.is_finite() || clip.end() - last <= 1e-6_f64.max(1e-7 * clip.end().abs()) {
-            if last > clip.end() + 1e-6 {
-                let text = format!("keys lie beyond its end at {} s; glTF plays them too", clip.end());
-                self.note(Severity::Info, place, text);
-            }
             return;
         }
         let cheapest = (0..plans.len()).min_by_key(|&i| {
@@ -497,11 +493,11 @@ impl<'a> Writer<'a> {
     }
 
     /// A channel that keys a node's rest pose, for a clip without tracks.
-    fn stand_in(&mut self, duration: f64) -> Option<Planned> {
+    fn stand_in(&mut self, end: f64) -> Option<Planned> {
         let nodes = self.json["nodes"].as_array()?;
         let node = nodes.iter().position(|n| n.get("matrix").is_none())?;
         let rest = self.skeleton.joints()[node].rest.translation.to_array();
-        let times: Vec<f32> = if duration as f32 > 0.0 { vec![0.0, duration as f32] } else { vec![0.0] };
+        let times: Vec<f32> = if end as f32 > 0.0 { vec![0.0, end as f32] } else { vec![0.0] };
         let array = |kind, numbers: Vec<f32>, count| Array {
             component: Component::F32,
             kind,

@@ -10,6 +10,10 @@ use crate::spline::{Derivative, RotationSpline, Spline, SplineError, TangentRule
 /// A place, and if wanted a rotation, as a function of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MovingTarget {
+    times: Vec<f64>,
+    places: Vec<[f64; 3]>,
+    smooth: bool,
+    turns: Option<(Vec<f64>, Vec<[f64; 4]>)>,
     place: Spline,
     rotation: Option<RotationSpline>,
 }
@@ -24,7 +28,14 @@ impl MovingTarget {
         let flat = places.as_flattened();
         let place =
             if smooth { Spline::new(times, flat, 3, &TangentRule::Natural)? } else { straight(times, flat)? };
-        Ok(Self { place, rotation: None })
+        Ok(Self {
+            times: times.to_vec(),
+            places: places.to_vec(),
+            smooth,
+            turns: None,
+            place,
+            rotation: None,
+        })
     }
 
     /// The same target with a rotation, so that keys relative to it turn with it.
@@ -33,7 +44,23 @@ impl MovingTarget {
     /// What is wrong with the keys; see [`RotationSpline::new`].
     pub fn turning(mut self, times: &[f64], rotations: &[[f64; 4]]) -> Result<Self, SplineError> {
         self.rotation = Some(RotationSpline::new(times, rotations)?);
+        self.turns = Some((times.to_vec(), rotations.to_vec()));
         Ok(self)
+    }
+
+    /// The keys of its place: times in seconds, places in metres.
+    pub fn place_keys(&self) -> (&[f64], &[[f64; 3]]) {
+        (&self.times, &self.places)
+    }
+
+    /// The keys of its rotation, if it has one.
+    pub fn rotation_keys(&self) -> Option<(&[f64], &[[f64; 4]])> {
+        self.turns.as_ref().map(|(times, turns)| (times.as_slice(), turns.as_slice()))
+    }
+
+    /// Whether it moves along the natural spline and not in straight lines.
+    pub fn is_smooth(&self) -> bool {
+        self.smooth
     }
 
     /// Its place at `time`, metres.
@@ -83,7 +110,7 @@ pub enum LookAt {
     /// A fixed place, metres.
     Place([f64; 3]),
     /// Something that moves.
-    Moving(MovingTarget),
+    Moving(Box<MovingTarget>),
     /// The path's own channels `target.x`, `target.y` and `target.z`.
     Channels,
 }

@@ -629,7 +629,7 @@ impl Curve {
         let h = self.parts.times[i + 1] - self.parts.times[i];
         let (k0, k1) = (i * w + c, (i + 1) * w + c);
         // The model keeps the arriving handle as its offset from the key; the span wants the rise up to it.
-        TimeBezier::from_lengths(
+        TimeBezier::from_free_lengths(
             (0.0, self.parts.values[k0]),
             (t.leave_dt[k0], t.leave[k0]),
             (t.arrive_dt[k1], -t.arrive[k1]),

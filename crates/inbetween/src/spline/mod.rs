@@ -22,7 +22,7 @@ mod tangents;
 
 pub use angle::{nearest_turn, unwrap_angles, wrap_angle};
 pub use arc::ArcLength;
-pub use curve::{Cursor, Derivative, Extrapolation, Spline, sample_curves};
+pub use curve::{Cursor, Derivative, Extrapolation, Player, Spline, sample_curves};
 pub use keys::{Mended, Repair, SplineError, check, mend};
 pub use rotation::{
     RotationSpline, quat_conjugate, quat_exp, quat_log, quat_multiply, quat_rotate, slerp, squad, squad_inner,

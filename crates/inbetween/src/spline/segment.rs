@@ -257,16 +257,33 @@ impl TimeBezier {
         length: f64,
         end_value: f64,
     ) -> Self {
-        // A handle pointing backwards keeps its rise but no time.
-        let (leave_time, leave_rise) = (leave.0.max(0.0), leave.1);
-        let (arrive_time, arrive_rise) = (arrive.0.max(0.0), arrive.1);
-        let sum = leave_time + arrive_time;
+        let sum = leave.0.max(0.0) + arrive.0.max(0.0);
         let shrink = if sum > length { length / sum } else { 1.0 };
-        let x1 = shrink * leave_time / length;
-        let x2 = 1.0 - shrink * arrive_time / length;
+        let shorter = |h: (f64, f64)| (shrink * h.0, shrink * h.1);
+        Self::from_free_lengths(key0, shorter(leave), shorter(arrive), length, end_value)
+    }
+
+    /// Like [`from_lengths`](Self::from_lengths) by the rule of FBX: the two handles may
+    /// together pass the span, only each of them alone may not (one that does is
+    /// shortened to it, time and value alike). Time still never runs backward, since both
+    /// inner points lie within the span.
+    pub fn from_free_lengths(
+        key0: (f64, f64),
+        leave: (f64, f64),
+        arrive: (f64, f64),
+        length: f64,
+        end_value: f64,
+    ) -> Self {
+        // A handle pointing backwards keeps its rise but no time.
+        let fitted = |(time, rise): (f64, f64)| {
+            if time > length { (length, rise * (length / time)) } else { (time.max(0.0), rise) }
+        };
+        let ((leave_time, leave_rise), (arrive_time, arrive_rise)) = (fitted(leave), fitted(arrive));
+        let x1 = leave_time / length;
+        let x2 = 1.0 - arrive_time / length;
         let (y0, y3) = (key0.1, end_value);
-        let y1 = y0 + shrink * leave_rise;
-        let y2 = y3 - shrink * arrive_rise;
+        let y1 = y0 + leave_rise;
+        let y2 = y3 - arrive_rise;
         Self {
             start: key0.0,
             length,
