@@ -453,3 +453,50 @@ fn color([y, co, cg, a]: [i32; 4], max: f32) -> [i32; 4] {
     let rgba = [y + co - cg, y + cg, y - co - cg, (a << 1 & full) | (a & 1)];
     rgba.map(|v| (v as f32 * scale + 0.5) as i32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &Value) -> Vec<u8> {
+        let hex = hex.as_str().expect("hexadecimal digits");
+        (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect()
+    }
+
+    /// Views compressed by the reference encoder, with what its decoder makes of them.
+    fn vectors() -> Vec<(String, Options, Vec<u8>, Vec<u8>)> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/meshopt/vectors.json");
+        let all: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let vector = |v: &Value| {
+            let options = Options::from_json(v).unwrap();
+            (v["name"].to_string(), options, bytes(&v["data"]), bytes(&v["decoded"]))
+        };
+        all["vectors"].as_array().unwrap().iter().map(vector).collect()
+    }
+
+    #[test]
+    fn every_codec_and_filter_decodes_to_what_the_reference_decodes() {
+        let vectors = vectors();
+        assert!(vectors.len() >= 30);
+        for (name, options, data, decoded) in vectors {
+            assert!(decode(&data, &options).unwrap() == decoded, "{name} differs");
+        }
+    }
+
+    #[test]
+    fn data_cut_off_anywhere_is_refused() {
+        for (name, options, data, _) in vectors() {
+            for length in 0..data.len() {
+                assert!(decode(&data[..length], &options).is_err(), "{name} cut to {length} bytes was decoded");
+            }
+        }
+    }
+
+    #[test]
+    fn a_count_that_the_data_does_not_bear_out_is_refused_without_the_memory_for_it() {
+        for (name, mut options, data, _) in vectors() {
+            options.count = 3_000_000_000;
+            assert!(decode(&data, &options).is_err(), "{name} gave three billion elements");
+        }
+    }
+}
