@@ -487,7 +487,10 @@ mod tests {
     fn data_cut_off_anywhere_is_refused() {
         for (name, options, data, _) in vectors() {
             for length in 0..data.len() {
-                assert!(decode(&data[..length], &options).is_err(), "{name} cut to {length} bytes was decoded");
+                assert!(
+                    decode(&data[..length], &options).is_err(),
+                    "{name} cut to {length} bytes was decoded"
+                );
             }
         }
     }
