@@ -13,6 +13,7 @@ mod input;
 mod output;
 mod picture;
 mod progress;
+mod report;
 mod units;
 
 use std::process::ExitCode;

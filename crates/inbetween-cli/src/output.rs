@@ -103,6 +103,33 @@ pub fn say_notes(file: &str, notes: &[Note], all: bool) {
 /// # Errors
 /// If `path` is one of `inputs`, or the disk refuses.
 pub fn write_file(path: &Path, bytes: &[u8], inputs: &[&Path]) -> Outcome {
+    write_beside(path, bytes, inputs, |_| Ok(()))
+}
+
+/// Like [`write_file`], but hands what can be read back from the disk to `check` first; the file
+/// gets its name only if that is content.
+///
+/// # Errors
+/// As [`write_file`], or what `check` says.
+pub fn write_checked<T>(
+    path: &Path,
+    bytes: &[u8],
+    inputs: &[&Path],
+    check: impl FnOnce(&[u8]) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    write_beside(path, bytes, inputs, |beside| {
+        let back = std::fs::read(beside)
+            .map_err(|e| Failure::wrong(format!("{}: cannot be read back: {e}", beside.display())))?;
+        check(&back)
+    })
+}
+
+fn write_beside<T>(
+    path: &Path,
+    bytes: &[u8],
+    inputs: &[&Path],
+    check: impl FnOnce(&Path) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     for input in inputs {
         if same_file(path, input) {
             return Err(Failure::wrong(format!(
@@ -118,11 +145,12 @@ pub fn write_file(path: &Path, bytes: &[u8], inputs: &[&Path]) -> Outcome {
         .file_name()
         .ok_or_else(|| Failure::wrong(format!("{}: is not the name of a file", path.display())))?;
     beside.set_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
-    let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
+    let done = std::fs::write(&beside, bytes).map_err(refused).and_then(|()| check(&beside));
+    let renamed = done.and_then(|t| std::fs::rename(&beside, path).map_err(refused).map(|()| t));
+    if renamed.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
-    written.map_err(refused)
+    renamed
 }
 
 /// Writes an import as the file `path`; its extension says the format. Returns how many bytes it

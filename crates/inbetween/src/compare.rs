@@ -93,10 +93,18 @@ impl Comparison {
     }
 }
 
-/// The times at which `clip` is judged: its key times and the midpoints between neighbours; for a
-/// step, a hair before and after in place of the time itself.
+/// The times at which clips are judged: their ends, the key times between and the midpoints between
+/// neighbours; for a step, a hair before and after in place of the time itself. Keys outside a
+/// clip's range never play and are left out.
 pub fn judged_times(clips: &[&Clip]) -> Vec<f64> {
-    let mut keys: Vec<f64> = clips.iter().flat_map(|c| c.key_times()).collect();
+    let inside = |c: &Clip| {
+        let (start, end) = (c.start(), c.end());
+        let mut keys = c.key_times();
+        keys.retain(|t| (start..=end).contains(t));
+        keys.extend([start, end]);
+        keys
+    };
+    let mut keys: Vec<f64> = clips.iter().flat_map(|c| inside(c)).collect();
     keys.sort_unstable_by(f64::total_cmp);
     keys.dedup();
     // Key times that differ only by having been rounded to 32 bits are one.
@@ -118,10 +126,6 @@ pub fn judged_times(clips: &[&Clip]) -> Vec<f64> {
         } else {
             times.push(t);
         }
-    }
-    if times.is_empty() {
-        times.extend(clips.iter().map(|c| c.start()));
-        times.dedup();
     }
     times
 }

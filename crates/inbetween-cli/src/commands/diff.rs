@@ -1,11 +1,12 @@
 //! `diff` and `check`: how far apart two files' motions are, and whether that is too far.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use inbetween::compare::{self, Comparison, Measure, TrackDifference};
-use inbetween::{Clip, Skeleton, metric};
+use inbetween::{Clip, Skeleton, edit, metric};
 use inbetween_formats::Import;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -24,8 +25,8 @@ Examples:
   inbetween diff before.fbx after.glb --max-error 2mm --json
 
 Distances are those of every node's origin, and of points --shell away from it along its axes, in
-the world, at every key of either file and every midpoint between neighbouring keys. With
---max-error the command ends with exit code 1 if a distance is larger.";
+the world, at every key of either file and every midpoint between neighbouring keys. Clips that
+begin at different times are laid start on start. With --max-error the command ends with exit code 1 if a distance is larger.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -15,7 +15,10 @@ mod match_page;
 mod match_query;
 mod match_run;
 mod plot;
+mod reduce;
 mod sample;
+
+pub use reduce::shell_words;
 
 use crate::output::Outcome;
 
@@ -47,6 +50,7 @@ commands! {
     sample: Sample,
     convert: Convert,
     compress: Compress,
+    reduce: Reduce,
     diff: Diff,
     diff: Check,
     plot: Plot,
