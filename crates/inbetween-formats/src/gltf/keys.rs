@@ -419,13 +419,19 @@ impl Motion<'_> {
             times.push(self.start.min(f64::from((first as f32).next_down())));
             values.extend(self.at(first - nudge(first)));
         }
+        let last = self.breaks.len() - 1;
         for (i, &time) in self.breaks.iter().enumerate() {
-            let value = if i + 1 < self.breaks.len() { self.at(time + nudge(time)) } else { self.at(time) };
+            let at = self.at(time);
             // A key that changes nothing is left out, but not the first and the last.
-            let same = values.len() >= w && values[values.len() - w..] == value[..];
-            if !same || Some(&time) == self.breaks.last() {
+            if i == last || values.len() < w || values[values.len() - w..] != at[..] {
                 times.push(time);
-                values.extend(value);
+                values.extend_from_slice(&at);
+            }
+            // Where the value changes just after the key ("constant next"), so does this.
+            let after = self.at(time + nudge(time));
+            if i < last && after != at {
+                times.push(f64::from((time as f32).next_up()));
+                values.extend(after);
             }
         }
         Keys { shape: Shape::Step, kind: self.kind, times, values, converted: None }
@@ -500,32 +506,30 @@ impl Fit<'_> {
         self.distance(a, b) > 1e-8 * size
     }
 
-    /// At a break, where the last key holds what led up to it: a second key if the value jumps,
-    /// to what follows, or at the very end to what is there.
+    /// At a break, where the last key holds what led up to it: more keys if the value jumps there,
+    /// and if it jumps again just after.
     fn jump_to(&mut self, time: f64, more_follows: bool) {
         let before = self.last_value().to_vec();
-        let mut at = self.aligned(time, &before);
-        if more_follows {
-            let after = self.aligned(time + nudge(time), &before);
-            if self.jumps(&at, &after) {
-                at = after;
+        let at = self.aligned(time, &before);
+        let zero = vec![0.0; at.len()];
+        if self.jumps(&before, &at) {
+            let hair = f64::from((time as f32).next_down());
+            let n = self.times.len();
+            if n >= 2 && self.times[n - 2] >= hair {
+                // No room: the key before lies that close already.
+                let start = self.values.len() - at.len();
+                self.values[start..].copy_from_slice(&at);
+            } else {
+                self.times[n - 1] = hair;
+                self.push(time, &at, &zero);
             }
         }
-        if !self.jumps(&before, &at) {
-            return;
+        if more_follows {
+            let after = self.aligned(time + nudge(time), &at);
+            if self.jumps(&at, &after) {
+                self.push(f64::from((time as f32).next_up()), &after, &zero);
+            }
         }
-        let hair = f64::from((time as f32).next_down());
-        let n = self.times.len();
-        if n >= 2 && self.times[n - 2] >= hair {
-            // No room: the key before lies that close already.
-            let w = self.motion.kind.width();
-            let start = self.values.len() - w;
-            self.values[start..].copy_from_slice(&at);
-            return;
-        }
-        self.times[n - 1] = hair;
-        let zero = vec![0.0; at.len()];
-        self.push(time, &at, &zero);
     }
 
     /// Adds the key at `b` and those in between; the key at `a` is the last one there is.
