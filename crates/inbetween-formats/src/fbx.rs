@@ -6,10 +6,10 @@
 //! Where it cannot, the property is fitted by cubic keys against `ufbx`'s own evaluation and a
 //! note says so. What is read how is told in `docs/fbx.md`.
 //!
-//! - [`scene`]: nodes, pivots, scale inheritance, skins, units and axes;
-//! - [`clips`]: which curves drive which property in which take, and layers;
-//! - [`curves`]: one animation curve's keys;
-//! - [`bake`]: cubic keys fitted to a function of time.
+//! - `scene`: nodes, pivots, scale inheritance, skins, units and axes;
+//! - `clips`: which curves drive which property in which take, and layers;
+//! - `curves`: one animation curve's keys;
+//! - `bake`: cubic keys fitted to a function of time.
 
 mod bake;
 mod clips;

@@ -670,3 +670,97 @@ fn too_many_keys_are_refused_by_number() {
     let e = import(&Input::alone(f.text().as_bytes(), "k.fbx"), &options).unwrap_err().to_string();
     assert!(e.contains("3 keys") && e.contains("limit is 2"), "{e}");
 }
+
+#[test]
+fn a_joint_knows_how_far_its_skin_reaches() {
+    let mut f = Fbx::new();
+    let body = f.with_properties("Model", "body", "Mesh", "");
+    f.connect(body, 0);
+    let bone = f.model("bone", 0, &vector("Lcl Translation", [0.0, 1.0, 0.0]));
+    let shape = f.object(
+        "Geometry",
+        "shape",
+        "Mesh",
+        "Vertices: *9 {\na: 0,1,0,0,4,4,9,9,9\n}\nPolygonVertexIndex: *3 {\na: 0,1,-3\n}",
+    );
+    f.connect(shape, body);
+    let skin = f.object("Deformer", "skin", "Skin", "Version: 101");
+    f.connect(skin, shape);
+    // The bone stands 1 up, so into its space the mesh moves 1 down. The third vertex has no weight.
+    let cluster = f.object(
+        "Deformer",
+        "cluster",
+        "Cluster",
+        "Version: 100\nIndexes: *3 {\na: 0,1,2\n}\nWeights: *3 {\na: 1,0.5,0\n}\n\
+         Transform: *16 {\na: 1,0,0,0,0,1,0,0,0,0,1,0,0,-1,0,1\n}\n\
+         TransformLink: *16 {\na: 1,0,0,0,0,1,0,0,0,0,1,0,0,1,0,1\n}",
+    );
+    f.connect(cluster, skin);
+    f.connect(bone, cluster);
+    let import = f.read();
+    let joint = &import.skeleton.joints()[import.skeleton.find("bone")[0]];
+    assert_eq!((joint.kind, joint.reach), (inbetween::NodeKind::Joint, Some(5.0)));
+}
+
+/// A binary node record: name, properties as they lie in the file, children.
+fn record(
+    at: usize,
+    name: &str,
+    count: u32,
+    properties: &[u8],
+    children: &dyn Fn(usize) -> Vec<u8>,
+) -> Vec<u8> {
+    let head = 13 + name.len() + properties.len();
+    let inside = children(at + head);
+    let end = at + head + inside.len() + if inside.is_empty() { 0 } else { 13 };
+    let mut out = Vec::new();
+    out.extend((end as u32).to_le_bytes());
+    out.extend(count.to_le_bytes());
+    out.extend((properties.len() as u32).to_le_bytes());
+    out.push(name.len() as u8);
+    out.extend(name.as_bytes());
+    out.extend(properties);
+    if !inside.is_empty() {
+        out.extend(inside);
+        out.extend([0; 13]);
+    }
+    out
+}
+
+#[test]
+fn sizes_the_file_cannot_hold_are_errors_and_ask_for_no_memory() {
+    for (length, encoding, stored) in
+        [(0x7fff_ffffu32, 0u32, 16u32), (0x4000_0000, 1, 16), (0xffff_ffff, 0, 0xffff_fff8)]
+    {
+        let mut array = vec![b'l'];
+        for n in [length, encoding, stored] {
+            array.extend(n.to_le_bytes());
+        }
+        array.extend([0x78, 0x9c, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let mut name = vec![b'L'];
+        name.extend(7i64.to_le_bytes());
+        for text in ["AnimCurve::", ""] {
+            name.push(b'S');
+            name.extend((text.len() as u32).to_le_bytes());
+            name.extend(text.as_bytes());
+        }
+        let mut file = b"Kaydara FBX Binary  \0\x1a\0".to_vec();
+        file.extend(7400u32.to_le_bytes());
+        let start = file.len();
+        file.extend(record(start, "Objects", 0, &[], &|at| {
+            record(at, "AnimationCurve", 3, &name, &|at| record(at, "KeyTime", 1, &array, &|_| Vec::new()))
+        }));
+        file.extend([0; 13]);
+        let e = read(&file).unwrap_err().to_string();
+        assert!(e.contains("byte") && e.contains("export it again"), "{e}");
+    }
+    let mut f = Fbx::new();
+    let node = f.model("n", 0, "");
+    let drive = f.drive(f.layer, node, "Lcl Translation", ALL);
+    f.curve(drive, "d|X", &[(0.0, 0.0), (2.0, 8.0)], LINEAR);
+    // The count in an ASCII file is a hint: what stands there counts.
+    let text = f.text().replace("KeyTime: *2", "KeyTime: *2000000000");
+    if let Ok(import) = read(text.as_bytes()) {
+        assert_eq!(import.clips[0].key_count(), 2);
+    }
+}

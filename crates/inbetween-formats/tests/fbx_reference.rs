@@ -132,6 +132,15 @@ fn every_fbx_has_the_takes_spans_curves_and_keys_that_its_facts_state() {
             // Where layers are combined into one curve, keys are no longer those of the file.
             if take["layers"] == 1 {
                 expect(place("keys"), clip.key_count() as f64, number(&take["keys"]));
+                // Blend channels share a track.
+                let driven = |t: &inbetween::Track| match (&t.binding.property, &t.data) {
+                    (Property::Weights, TrackData::Axes { axes, .. }) => {
+                        axes.iter().filter(|a| a.curve().is_some()).count()
+                    }
+                    _ => 1,
+                };
+                let tracks: usize = clip.tracks.iter().map(driven).sum();
+                expect(place("tracks"), tracks as f64, number(&take["tracks"]));
                 let curves: usize = clip.tracks.iter().map(|t| t.data.curves().len()).sum();
                 expect(place("curves"), curves as f64, number(&take["curves"]));
             }
