@@ -4,6 +4,7 @@
 //! `impl <Name> { pub fn run(self) -> Outcome }`, then its `mod` and one line in the list below.
 //! The first paragraph of the struct's documentation is what `--help` says.
 
+mod camera;
 mod completions;
 mod compress;
 mod convert;
@@ -54,6 +55,7 @@ commands! {
     diff: Diff,
     diff: Check,
     plot: Plot,
+    camera: Camera,
     match_group: Match,
     completions: Completions,
 }

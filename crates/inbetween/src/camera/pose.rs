@@ -76,10 +76,15 @@ impl CameraPath {
     pub fn turning_rate(&self, time: f64) -> f64 {
         // A difference across a key would miss a corner or a cut: stay inside the
         // span that holds the time.
-        let span = self.times.partition_point(|&t| t <= time);
+        let mut span = self.times.partition_point(|&t| t <= time);
+        if span == self.times.len() && span > 1 && time == self.times[span - 1] && self.closing_gap.is_none()
+        {
+            // At the end the camera still turns as it arrives.
+            span -= 1;
+        }
         let low = if span > 0 { self.times[span - 1] } else { f64::NEG_INFINITY };
         let high = self.times.get(span).copied().unwrap_or(f64::INFINITY);
-        let (a, b) = ((time - TURN_STEP).max(low), (time + TURN_STEP).min(high.next_down()));
+        let (a, b) = ((time - TURN_STEP).max(low), (time + TURN_STEP).min(high.next_down().max(time)));
         if b <= a || time.is_nan() {
             return 0.0;
         }

@@ -121,7 +121,7 @@ impl CameraPath {
                 let (low, high) = (from.min(to), from.max(to));
                 let range = cubic.extrema(end - start, to);
                 // Rounding of the polynomial itself is not overshoot.
-                let noise = 1e-12 * (low.abs() + high.abs() + range.max - range.min);
+                let noise = 1e-12 * (low.abs() + high.abs() + range.max - range.min).max(1.0);
                 for (past, value, at) in
                     [(low - range.min, range.min, range.min_at), (range.max - high, range.max, range.max_at)]
                 {

@@ -1,0 +1,186 @@
+//! `inbetween camera` from a shell: what it writes, says and remembers.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A folder of its own for each test, with settings of its own; gone afterwards.
+struct Room(PathBuf);
+
+impl Room {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("inbetween-camera-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_inbetween"));
+        command.current_dir(&self.0).env("INBETWEEN_CONFIG", self.0.join("config")).arg("camera").args(args);
+        command.output().unwrap()
+    }
+
+    /// Standard output of a call that must succeed.
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(args)).unwrap()
+    }
+
+    /// Standard error of a call that must be refused.
+    fn refused(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const PATH: &str = "time,x,y,z,yaw,fov,mode\n0,0,2,0,1,90,free\n1,2,2,1,-303,40,free\n3,0,2,4,20,40,free\n4,1,2,5,30,60,board\n6,9,2,5,30,60,board\n";
+
+#[test]
+fn smoothing_is_off_until_it_is_turned_on_and_stays_on() {
+    let room = Room::new("settings");
+    room.write("p.csv", PATH);
+    let left =
+        |v: &Value| (v["settings"]["on"].as_bool().unwrap(), v["modes"][0]["smoothed"].as_u64().unwrap());
+    assert_eq!(left(&room.json(&["status", "p.csv", "--json"])), (false, 0));
+    room.ok(&["settings", "--on", "--amount", "0.5"]);
+    let status = room.json(&["status", "p.csv", "--json"]);
+    assert_eq!(left(&status), (true, 2));
+    assert_eq!(status["settings"]["amount"], 0.5);
+    assert_eq!(status["modes"][1]["mode"], "board");
+    assert_eq!((&status["modes"][1]["smoothed"], &status["modes"][1]["left"]), (&0.into(), &1.into()));
+    assert_eq!(status["modes"][0]["cuts"], 1);
+    assert_eq!(status["not_matching"], 0);
+    room.ok(&["settings", "--off"]);
+    assert_eq!(left(&room.json(&["status", "p.csv", "--json"])), (false, 0));
+    assert!(room.refused(&["settings", "--amount", "3"]).contains("from 0 to 1"));
+    room.write("config/camera.json", "nonsense");
+    assert!(room.refused(&["status", "p.csv"]).contains("--reset"));
+    room.ok(&["settings", "--reset"]);
+    assert!(room.ok(&["settings"]).contains("smoothing off"));
+}
+
+#[test]
+fn smooth_writes_the_path_and_reports_what_changes() {
+    let room = Room::new("smooth");
+    room.write("p.csv", PATH);
+    let document = room.json(&["smooth", "p.csv", "-o", "s.json", "--report", "s.html", "--json"]);
+    assert_eq!(document["settings"]["on"], true);
+    let jump = |when: &str| document[when]["max_acceleration_jump_m_s2"].as_f64().unwrap();
+    assert!(jump("after") < 1e-12 && jump("before") > 1.0, "{document}");
+    let zoom = document["overshoot"].as_array().unwrap().iter().find(|o| o["channel"] == "fov").unwrap();
+    assert!(zoom["past"].as_f64().unwrap() > 0.1);
+    let page = room.read("s.html");
+    assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && page.contains("fov runs"));
+    assert!(!page.contains("http://") && !page.contains("<script"), "the page stands alone");
+    // What was written is flown the same without a word.
+    let status = room.json(&["status", "s.json", "--json"]);
+    assert_eq!(status["settings"]["on"], true);
+    assert_eq!(status["modes"][0]["smoothed"], 2);
+    let held = room.json(&["smooth", "p.csv", "--no-overshoot", "--json"]);
+    assert!(
+        held["overshoot"].as_array().unwrap().iter().all(|o| o["past"].as_f64().unwrap() < 1e-10),
+        "{held}"
+    );
+    assert!(room.refused(&["smooth", "p.csv", "-o", "p.csv"]).contains("never overwritten"));
+    assert!(room.refused(&["smooth", "p.csv", "--amount", "2"]).contains("from 0"));
+    assert!(room.refused(&["smooth", "p.csv", "--channel", "roll=0.5"]).contains("no channel roll"));
+    assert!(room.refused(&["smooth", "p.csv", "-o", "p.mp4"]).contains("--format"));
+}
+
+#[test]
+fn every_format_takes_the_path_and_gives_it_back() {
+    let room = Room::new("formats");
+    room.write("p.csv", PATH);
+    for name in ["p.json", "p.xml", "p.tum", "q.csv", "p.glb", "p.gltf"] {
+        room.ok(&["export", "p.csv", "-o", name, "--on"]);
+        let back = room.json(&["status", name, "--json"]);
+        assert!(back["keys"].as_u64().unwrap() >= 5, "{name}: {back}");
+        room.ok(&["import", name, "-o", "back.json"]);
+        let back: Value = serde_json::from_str(&room.read("back.json")).unwrap();
+        let last = back["keys"].as_array().unwrap().last().unwrap();
+        assert!((last["position"][0].as_f64().unwrap() - 9.0).abs() < 1e-5, "{name}: {last}");
+    }
+    room.ok(&["export", "p.csv", "-o", "n.json", "--format", "nerfstudio", "--on", "--fps", "30"]);
+    let frames: Value = serde_json::from_str(&room.read("n.json")).unwrap();
+    assert_eq!(frames["camera_path"].as_array().unwrap().len(), 181);
+}
+
+#[test]
+fn slots_are_given_for_every_segment_and_channel() {
+    let room = Room::new("slots");
+    room.write("p.csv", "time,x\n0,1\n2,5\n");
+    let slots = room.json(&["slots", "p.csv", "--on", "--json"]);
+    assert_eq!(slots["segments"][0]["channels"]["x"]["slots"], serde_json::json!([-3.0, 1.0, 5.0, 9.0]));
+    assert_eq!(slots["segments"][0]["channels"]["x"]["own_slots"], serde_json::json!([1.0, 1.0, 5.0, 5.0]));
+}
+
+#[test]
+fn an_even_speed_is_written_as_frames() {
+    let room = Room::new("even");
+    room.write("p.csv", "time,x\n0,0\n1,1\n4,10\n");
+    room.ok(&["smooth", "p.csv", "-o", "e.csv", "--even-speed", "--fps", "10"]);
+    let frames = room.read("e.csv");
+    let places: Vec<f64> =
+        frames.lines().skip(1).map(|l| l.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    assert_eq!(places.len(), 41);
+    for pair in places.windows(2) {
+        assert!((pair[1] - pair[0] - 0.25).abs() < 1e-3, "{pair:?}");
+    }
+}
+
+#[test]
+fn a_follow_shot_is_exported_in_the_world() {
+    let room = Room::new("follow");
+    room.write("p.csv", "time,x,y,z\n0,0,1,5\n2,0,1,5\n");
+    room.write("subject.csv", "time,x,y,z\n0,0,0,0\n2,8,0,0\n");
+    room.ok(&[
+        "export",
+        "p.csv",
+        "-o",
+        "f.csv",
+        "--fps",
+        "1",
+        "--follow",
+        "subject.csv",
+        "--look-at",
+        "0,0,0",
+    ]);
+    let frames = room.read("f.csv");
+    let middle: Vec<&str> = frames.lines().nth(2).unwrap().split(',').collect();
+    assert_eq!(middle[..4], ["1", "4", "1", "5"]);
+}
+
+#[test]
+fn bad_input_is_refused_with_its_place() {
+    let room = Room::new("bad");
+    room.write("equal.csv", "time,x\n0,0\n1,1\n1,2\n");
+    assert!(room.refused(&["status", "equal.csv"]).contains("same time"));
+    room.write("words.csv", "time,x\n0,zero\n");
+    assert!(room.refused(&["status", "words.csv"]).contains("line 2, column x"));
+    room.write("none.bin", "\u{0}\u{1}");
+    assert!(room.refused(&["status", "none.bin"]).contains("none.bin"));
+    assert!(room.refused(&["status", "absent.csv"]).contains("cannot be read"));
+    assert!(!Path::new("absent.csv").exists());
+}
