@@ -47,7 +47,7 @@ pub mod steps;
 mod track;
 mod world;
 
-pub use options::{Keys, Options, TrackTolerance};
+pub use options::{Keys, Options, Sharing, TrackTolerance};
 pub use report::{Fate, Report, TrackReport};
 
 use std::sync::Arc;

@@ -27,6 +27,18 @@ pub enum Keys {
     },
 }
 
+/// How a bound in the world is shared out over the tracks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Together: keys go one by one while the true error in the world allows it.
+    #[default]
+    Together,
+    /// The usual way, for comparison: each track alone, within the bound divided by the number of moving nodes
+    /// on the longest chain through its node, as an angle over the longest reach of what hangs on it. Straight
+    /// keys only. It keeps two to three times the keys on captured motion.
+    ByDepth,
+}
+
 /// A tolerance for the tracks of one property, or of one property of one target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackTolerance {
@@ -52,6 +64,8 @@ pub struct Options {
     pub max_error: Option<f64>,
     /// Which points of a node are watched.
     pub shell: Shell,
+    /// How the bound in the world is shared out.
+    pub sharing: Sharing,
     /// Largest length of the error of translations, metres.
     pub length_tolerance: Option<f64>,
     /// Largest angle of the error of rotations, radians.
@@ -84,6 +98,7 @@ impl Default for Options {
             keys: Keys::Linear,
             max_error: None,
             shell: Shell::default(),
+            sharing: Sharing::Together,
             length_tolerance: None,
             angle_tolerance: None,
             scale_tolerance: None,

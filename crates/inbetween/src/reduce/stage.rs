@@ -414,7 +414,10 @@ impl<'a> Stage<'a> {
                 (off + (axes[2].0 - axes[2].1) * shell.z, arm + axes[2].0 * axes[2].2),
             ];
             for (off, arm) in points {
-                let w = 0.1 + off.length_squared() / bound2;
+                // Half plain least squares, half its fourth power. Weighing the far points more still brings
+                // down the largest error of a trial and yet keeps more keys in the end: it spends the room
+                // that the next trials need.
+                let w = 1.0 + off.length_squared() / bound2;
                 match part {
                     Part::Rotation => {
                         let arm2 = arm.length_squared();

@@ -17,7 +17,7 @@ use super::ball::{BallCone, Rotations, Vectors};
 use super::cubic::{HermiteSpans, Measure, one_sided};
 use super::decimate::{Rules, Search};
 use super::moving::{Between, Moving, Part, Value, apart};
-use super::options::{Keys, Options};
+use super::options::{Keys, Options, Sharing};
 use super::report::Fate;
 use super::search;
 use super::stage::{Rig, Stage, Truth};
@@ -391,18 +391,22 @@ pub(super) fn reduce(
                 continue;
             }
             let own = motion.moving[k].tolerance;
+            let longest = levers[k].iter().copied().fold(0.0, f64::max);
             let tolerances: Vec<f64> = levers[k]
                 .iter()
+                .map(|lever| if options.sharing == Sharing::ByDepth { longest } else { *lever })
                 .map(|lever| (share * limit / depths[k] / lever.max(1e-12)).min(own))
                 .collect();
             motion.keep_within(k, &tolerances);
         }
-        if share < 0.05 || motion.worst() <= limit {
+        if share < 0.05 || options.sharing == Sharing::ByDepth || motion.worst() <= limit {
             break;
         }
         share /= 2.0;
     }
-    motion.decimate(Rules { bound: limit, refit: options.refit, steps: 2, hopeless: 6.0, points: 32 });
+    if options.sharing == Sharing::Together {
+        motion.decimate(Rules { bound: limit, refit: options.refit, steps: 3, hopeless: 6.0, points: 32 });
+    }
 
     for (k, track) in motion.moving.iter().enumerate() {
         let data = &clip.tracks[track.track].data;
