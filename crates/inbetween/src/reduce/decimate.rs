@@ -145,7 +145,10 @@ impl<'s, 'r> Search<'s, 'r> {
         }
         for _ in 0..self.rules.steps {
             self.correct(track, [a, c], [move_a, move_c], slopes, from, to);
-            if self.propose(track, from, to, f64::INFINITY) && self.holds(track, from, to, limit) {
+            if !self.propose(track, from, to, f64::INFINITY) {
+                break;
+            }
+            if self.holds(track, from, to, limit) {
                 self.commit(track, from);
                 track.count -= 1;
                 return true;

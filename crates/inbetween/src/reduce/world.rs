@@ -12,7 +12,6 @@ use std::ops::Range;
 
 use glam::DVec3;
 
-use super::FrameTimes;
 use super::ball::{BallCone, Rotations, Vectors};
 use super::cubic::{HermiteSpans, Measure, one_sided};
 use super::decimate::{Rules, Search};
@@ -22,8 +21,9 @@ use super::report::Fate;
 use super::search;
 use super::stage::{Rig, Stage, Truth};
 use super::track::{Plan, beyond, slopes, tolerance_of};
+use super::{FrameTimes, rotation};
 use crate::clip::Clip;
-use crate::curve::{CurveError, SpanKind, Spans};
+use crate::curve::{Curve, CurveError, SpanKind, Spans};
 use crate::metric;
 use crate::sample::{is_straight, sample_track};
 use crate::skeleton::Skeleton;
@@ -38,8 +38,8 @@ pub(crate) struct Motion<'a> {
     pub rig: Rig<'a>,
     pub truth: Vec<Truth<'a>>,
     pub moving: Vec<Moving>,
-    /// Whether the source of each moving track is curved between its keys.
-    pub curved: Vec<bool>,
+    /// Whether the source of each moving track is cubic, with tangents of its own.
+    pub authored: Vec<bool>,
     /// Every key time and every midpoint.
     pub times: Vec<f64>,
 }
@@ -64,11 +64,11 @@ impl<'a> Motion<'a> {
         between: Between,
     ) -> Self {
         let mut moving = Vec::new();
-        let mut curved_tracks = Vec::new();
+        let mut authored_tracks = Vec::new();
         for source in sources {
             let Some(times) = &source.times else { continue };
             let mut flat = sample_track(source.data, times);
-            let curved = !is_straight(source.data);
+            let authored = authored(source.data).is_some();
             let width = if source.part == Part::Rotation { 4 } else { 3 };
             if source.part == Part::Rotation {
                 one_sided(&mut flat);
@@ -112,7 +112,7 @@ impl<'a> Motion<'a> {
                         .collect()
                 };
                 track.smooth = rows(&leave);
-                if curved {
+                if authored {
                     track.leave = rows(&leave);
                     track.arrive = rows(&arrive);
                 } else {
@@ -120,11 +120,11 @@ impl<'a> Motion<'a> {
                 }
             }
             moving.push(track);
-            curved_tracks.push(curved);
+            authored_tracks.push(authored);
         }
         let rig = Rig::new(skeleton, shell, &moving);
         let truth = sources.iter().map(|s| Truth { node: s.node, part: s.part, data: s.data }).collect();
-        Self { rig, truth, moving, curved: curved_tracks, times: grid }
+        Self { rig, truth, moving, authored: authored_tracks, times: grid }
     }
 
     fn stages(&self) -> Vec<Range<usize>> {
@@ -192,12 +192,7 @@ impl<'a> Motion<'a> {
         let n = track.times.len();
         let data = sources.iter().find(|s| s.track == track.track).map(|s| s.data);
         // An authored cubic needs no more keys than it has.
-        let authored = match data {
-            Some(TrackData::Curve(c)) if matches!(c.parts().spans, Spans::Uniform(SpanKind::Hermite)) => {
-                Some(c)
-            }
-            _ => None,
-        };
+        let authored = data.and_then(authored);
         let kept: Vec<usize> = match authored {
             Some(curve) if track.between == Between::Cubic => (0..n)
                 .filter(|&s| curve.times().binary_search_by(|t| t.total_cmp(&track.times[s])).is_ok())
@@ -205,7 +200,7 @@ impl<'a> Motion<'a> {
             _ => (0..n).collect(),
         };
         track.keep(&kept);
-        if track.between == Between::Cubic && !self.curved[index] {
+        if track.between == Between::Cubic && !self.authored[index] {
             track.chords();
         }
     }
@@ -357,10 +352,27 @@ pub(super) fn reduce(
             tolerance: tolerance_of(track, options).unwrap_or(f64::INFINITY),
         });
     }
-    let grid = grid(clip, &sources);
     let shell = metric::shell_offsets(skeleton, options.shell);
-    let mut motion = Motion::new(skeleton, &shell, &sources, grid, between);
-    let (levers, extent) = motion.levers();
+    let mut motion = Motion::new(skeleton, &shell, &sources, grid(clip, &sources), between);
+    let (mut levers, mut extent) = motion.levers();
+    // Frames may be too far apart for a curved track: what is lost between them would be lost for good.
+    let curved = |source: &Source<'_>| {
+        source.times.is_some()
+            && !is_straight(source.data)
+            && !(between == Between::Cubic && authored(source.data).is_some())
+    };
+    if sources.iter().any(curved) {
+        let depths = motion.depths();
+        for (k, track) in motion.moving.iter().enumerate() {
+            let longest = levers[k].iter().copied().fold(0.0, f64::max);
+            let tolerance = 0.25 * bound / depths[k] / longest.max(1e-12);
+            if let Some(source) = sources.iter_mut().find(|s| s.track == track.track && curved(s)) {
+                source.times = Some(refine(source.data, source.part, &track.times, tolerance));
+            }
+        }
+        motion = Motion::new(skeleton, &shell, &sources, grid(clip, &sources), between);
+        (levers, extent) = motion.levers();
+    }
     // What rounding to 32 bits on the way into a file may add: half a unit in the last place of a coordinate
     // that far out, on each of a few links, and a little for angles.
     let limit = (bound * (1.0 - 1e-4) - 4.0 * extent * f64::from(f32::EPSILON) / 2.0).max(bound / 2.0);
@@ -371,9 +383,7 @@ pub(super) fn reduce(
         let still = track.samples.iter().map(|s| apart(track.part, *s, first)).fold(0.0, f64::max);
         let moved = (0..track.times.len()).map(|s| apart(track.part, track.samples[s], first) * levers[k][s]);
         let same = track.samples.iter().all(|s| *s == first);
-        if same
-            || (!motion.curved[k] && moved.fold(0.0, f64::max) <= STILL * limit && still <= track.tolerance)
-        {
+        if same || (moved.fold(0.0, f64::max) <= STILL * limit && still <= track.tolerance) {
             track.keep(&[0]);
             flat[k] = Some(still);
         }
@@ -386,7 +396,7 @@ pub(super) fn reduce(
                 continue;
             }
             flat[k] = None;
-            if share < 0.05 || (between == Between::Cubic && motion.curved[k]) {
+            if share < 0.05 || (between == Between::Cubic && motion.authored[k]) {
                 motion.keep_all(k, &sources);
                 continue;
             }
@@ -418,6 +428,49 @@ pub(super) fn reduce(
         result.tracks[track.track].data = TrackData::Curve(beyond(curve, data));
     }
     Ok(())
+}
+
+/// The curve of a track that is cubic throughout, with tangents of its own.
+fn authored(data: &TrackData) -> Option<&Curve> {
+    match data {
+        TrackData::Curve(curve) if matches!(curve.parts().spans, Spans::Uniform(SpanKind::Hermite)) => {
+            Some(curve)
+        }
+        _ => None,
+    }
+}
+
+/// Samples a curved track more densely where straight lines between its samples are further off than
+/// `tolerance`, by halving spans up to six times.
+fn refine(data: &TrackData, part: Part, times: &[f64], tolerance: f64) -> Vec<f64> {
+    let value = |time: f64| -> Value {
+        let mut row = [0.0; 4];
+        data.eval(time, if part == Part::Rotation { &mut row } else { &mut row[..3] });
+        row
+    };
+    let between = |a: Value, b: Value, u: f64| match part {
+        Part::Rotation => rotation::slerp(a, b, u),
+        _ => std::array::from_fn(|k| a[k] + (b[k] - a[k]) * u),
+    };
+    let mut out = times[..1].to_vec();
+    for pair in times.windows(2) {
+        let mut ends = vec![(pair[1], 0)];
+        while let Some(&(end, halved)) = ends.last() {
+            let start = out[out.len() - 1];
+            let (a, b) = (value(start), value(end));
+            let near = [0.25, 0.5, 0.75]
+                .iter()
+                .all(|&u| apart(part, between(a, b, u), value(start + (end - start) * u)) <= tolerance);
+            let middle = start + (end - start) / 2.0;
+            if near || halved == 6 || middle <= start || middle >= end {
+                out.push(end);
+                ends.pop();
+            } else {
+                ends.push((middle, halved + 1));
+            }
+        }
+    }
+    out
 }
 
 /// All times that matter: the check times of the clip, and the samples of curved tracks with the midpoints
