@@ -1,6 +1,8 @@
 //! A new document for nodes that came from another format: the tree, a skin of its joints, and
 //! cameras and lights as far as they are known.
 
+use std::collections::BTreeMap;
+
 use inbetween::glam::{DAffine3, DQuat, DVec3};
 use inbetween::pose::matrix;
 use inbetween::{
@@ -19,6 +21,12 @@ pub(super) fn document(import: &Import, notes: &mut Vec<Note>) -> Document {
     let skeleton = &import.skeleton;
     let mut json = json!({"asset": {"version": "2.0", "generator": "inbetween"}});
     let rest = LocalPose::rest(skeleton);
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); skeleton.len()];
+    for (index, joint) in skeleton.joints().iter().enumerate() {
+        if let Some(parent) = joint.parent {
+            children[parent].push(index);
+        }
+    }
     let mut nodes: Vec<Value> = Vec::new();
     let (mut cameras, mut lights) = (Vec::new(), Vec::new());
     for (index, joint) in skeleton.joints().iter().enumerate() {
@@ -26,10 +34,8 @@ pub(super) fn document(import: &Import, notes: &mut Vec<Note>) -> Document {
         if !joint.name.is_empty() {
             node.insert("name".to_owned(), joint.name.clone().into());
         }
-        let children: Vec<usize> =
-            (0..skeleton.len()).filter(|&c| skeleton.joints()[c].parent == Some(index)).collect();
-        if !children.is_empty() {
-            node.insert("children".to_owned(), children.into());
+        if !children[index].is_empty() {
+            node.insert("children".to_owned(), children[index].clone().into());
         }
         let mut node = Value::from(node);
         set_transform(&mut node, &rest.joints[index]);
@@ -142,18 +148,17 @@ fn skins(skeleton: &Skeleton, rest: &LocalPose, roots: &[usize], json: &mut Valu
     let world = ModelPose::of(skeleton, rest);
     let mut bytes = Vec::new();
     let (mut skins, mut accessors) = (Vec::new(), Vec::new());
-    for &root in roots {
-        let joints: Vec<usize> = skeleton
-            .order()
-            .iter()
-            .copied()
-            .filter(|&j| {
-                skeleton.joints()[j].kind == NodeKind::Joint && skeleton.chain(j).last() == Some(&root)
-            })
-            .collect();
-        if joints.is_empty() {
-            continue;
+    // The joints below each root, parents first.
+    let mut root_of: Vec<usize> = (0..skeleton.len()).collect();
+    let mut below: BTreeMap<usize, Vec<usize>> = roots.iter().map(|&r| (r, Vec::new())).collect();
+    for &j in skeleton.order() {
+        let joint = &skeleton.joints()[j];
+        root_of[j] = joint.parent.map_or(j, |p| root_of[p]);
+        if joint.kind == NodeKind::Joint {
+            below.entry(root_of[j]).or_default().push(j);
         }
+    }
+    for joints in below.into_values().filter(|j| !j.is_empty()) {
         let start = bytes.len();
         for &joint in &joints {
             let inverse = world.joints[joint].inverse();

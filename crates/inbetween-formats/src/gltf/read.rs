@@ -5,7 +5,7 @@
 //! zeros takes its neighbour's place. Anything else that breaks the format is an error that names
 //! animation, channel and accessor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use inbetween::glam::{DAffine3, DMat4, DQuat, DVec3};
@@ -29,7 +29,8 @@ pub(super) fn read(input: &Input<'_>, options: &ReadOptions) -> Result<Import, F
     let at = Place { file: input.name };
     let accessors = Accessors::new(&document, at);
     let mut joints = nodes(&document, at, &mut notes)?;
-    reaches(&document, &accessors, &mut joints, &mut notes);
+    // Meshes draw on a budget of their own: however large, they must not starve the clips.
+    reaches(&document, &Accessors::new(&document, at), &mut joints, &mut notes);
     let skeleton = tree(joints, at)?;
     let clips = clips(&document, &skeleton, at, &accessors, options.max_keys, &mut notes)?;
     drop(accessors);
@@ -158,21 +159,21 @@ fn node_transform(
 /// that is not there) leaves the joint without a reach and is noted once.
 fn reaches(document: &Document, accessors: &Accessors<'_>, joints: &mut [Joint], notes: &mut Vec<Note>) {
     let mut unread = None;
-    let mut bound: BTreeMap<(usize, u64), ()> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for node in document.list("nodes") {
         let index = |key: &str| node.get(key).and_then(Value::as_u64);
-        let (Some(mesh), Some(skin)) = (index("mesh"), index("skin")) else { continue };
-        // Many nodes may carry one mesh on one skin.
-        if bound.insert((mesh as usize, skin), ()).is_some() {
-            continue;
-        }
+        let (Some(mesh), Some(skin_index)) = (index("mesh"), index("skin")) else { continue };
         let (Some(mesh), Some(skin)) =
-            (document.list("meshes").get(mesh as usize), document.list("skins").get(skin as usize))
+            (document.list("meshes").get(mesh as usize), document.list("skins").get(skin_index as usize))
         else {
             continue;
         };
         for primitive in mesh.get("primitives").and_then(Value::as_array).into_iter().flatten() {
-            if let Err(why) = reach_of(primitive, skin, accessors, joints) {
+            // Many nodes may carry one mesh, and many primitives share one set of vertices.
+            let of = |name: &str| primitive.get("attributes").and_then(|a| a.get(name)?.as_u64());
+            if seen.insert((skin_index, of("POSITION"), of("JOINTS_0"), of("WEIGHTS_0")))
+                && let Err(why) = reach_of(primitive, skin, accessors, joints)
+            {
                 unread.get_or_insert(why);
             }
         }

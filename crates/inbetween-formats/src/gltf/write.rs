@@ -105,7 +105,7 @@ pub fn write(import: &Import, options: &WriteOptions) -> Result<Written, FormatE
             &built
         }
     };
-    let mut writer = Writer::new(document, &own_units.skeleton, options, notes)?;
+    let mut writer = Writer::new(document, &own_units.skeleton, &own_units.clips, options, notes)?;
     for clip in &own_units.clips {
         writer.clip(clip)?;
     }
@@ -136,8 +136,8 @@ struct Writer<'a> {
     originals: Vec<ReadClip>,
     /// Tracks of the originals that drive the same thing: clip and track.
     same: BTreeMap<Identity, Vec<(usize, usize)>>,
-    /// How many clips of a name were written, to pair equal names in order.
-    named: BTreeMap<String, usize>,
+    /// How many clips of a name were written, of how many, to pair equal names in order.
+    named: BTreeMap<String, (usize, usize)>,
     arrays: Arrays,
     animations: Vec<Animation>,
 }
@@ -146,6 +146,7 @@ impl<'a> Writer<'a> {
     fn new(
         document: &'a Document,
         skeleton: &'a Skeleton,
+        clips: &[Clip],
         options: &WriteOptions,
         notes: Vec<Note>,
     ) -> Result<Self, FormatError> {
@@ -153,6 +154,10 @@ impl<'a> Writer<'a> {
         let accessors = Accessors::new(document, at);
         let mut unheard = Vec::new();
         let originals = read::clips(document, skeleton, at, &accessors, u64::MAX, &mut unheard)?;
+        let mut named: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        for clip in clips {
+            named.entry(clip.name.clone()).or_default().1 += 1;
+        }
         let mut same: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (c, original) in originals.iter().enumerate() {
             for (t, track) in original.clip.tracks.iter().enumerate() {
@@ -167,7 +172,7 @@ impl<'a> Writer<'a> {
             notes,
             originals,
             same,
-            named: BTreeMap::new(),
+            named,
             arrays: Arrays::default(),
             animations: Vec::new(),
         })
@@ -179,10 +184,7 @@ impl<'a> Writer<'a> {
 
     fn clip(&mut self, clip: &Clip) -> Result<(), FormatError> {
         let place = format!("clip {:?}", clip.name);
-        let nth = self.named.entry(clip.name.clone()).or_default();
-        let source = self.originals.iter().enumerate().filter(|(_, o)| o.clip.name == clip.name);
-        let source = source.map(|(i, _)| i).nth(*nth);
-        *nth += 1;
+        let source = self.source_of(clip);
         self.clip_notes(clip, &place);
 
         let first = clip.tracks.iter().flat_map(|t| t.data.curves()).map(Curve::start);
@@ -286,6 +288,17 @@ impl<'a> Writer<'a> {
         }
         self.animations.push(Animation { json, channels, verbatim });
         Ok(())
+    }
+
+    /// The source's animation of the same name. Of several the n-th belongs to the n-th clip of
+    /// that name, if as many are written; else none does, for want of knowing which.
+    fn source_of(&mut self, clip: &Clip) -> Option<usize> {
+        let (seen, count) = self.named.get_mut(&clip.name)?;
+        let originals = self.originals.iter().enumerate().filter(|(_, o)| o.clip.name == clip.name);
+        let originals: Vec<usize> = originals.map(|(i, _)| i).collect();
+        let nth = *seen;
+        *seen += 1;
+        originals.get(nth).copied().filter(|_| originals.len() == *count)
     }
 
     /// Says what a clip has that glTF does not.
@@ -598,8 +611,6 @@ fn same_curve(a: &TrackData, b: &TrackData) -> bool {
     if p.kind != q.kind || !same(&p.times, &q.times) || !same(&p.values, &q.values) || !spans(a.len()) {
         return false;
     }
-    let range = (a.start(), a.end());
-    debug_assert!(range.0 <= range.1);
     if p.before != q.before || p.after != q.after {
         return false;
     }
