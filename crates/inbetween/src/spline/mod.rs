@@ -9,12 +9,13 @@
 //! - [`unwrap_angles`]: angles the short way.
 //! - [`ArcLength`]: distance along a path.
 //!
-//! Everything here is pure mathematics on f64 slices and knows no clip and no
+//! All but [`smooth_curve`] is pure mathematics on f64 slices and knows no clip and no
 //! skeleton.
 
 mod angle;
 mod arc;
 mod curve;
+mod fill;
 mod keys;
 mod rotation;
 mod segment;
@@ -23,6 +24,7 @@ mod tangents;
 pub use angle::{nearest_turn, unwrap_angles, wrap_angle};
 pub use arc::ArcLength;
 pub use curve::{Cursor, Derivative, Extrapolation, Player, Spline, sample_curves};
+pub use fill::{SmoothError, smooth_curve};
 pub use keys::{Mended, Repair, SplineError, check, mend};
 pub use rotation::{
     RotationSpline, quat_conjugate, quat_exp, quat_log, quat_multiply, quat_rotate, slerp, squad, squad_inner,
