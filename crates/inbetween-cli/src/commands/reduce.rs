@@ -35,9 +35,11 @@ world at any key of the source or midpoint between neighbouring keys. Steps stay
 are. The result is read back from the written file and checked; exit code 3 if the bound does not
 hold, and then nothing is written.";
 
-/// Bounds tried, as shares of the one asked for: storing in 32 bits may push an error that just
-/// meets the bound over it, and a hair less than the whole budget is then enough.
-const SHARES: [f64; 4] = [1.0, 0.98, 0.9, 0.5];
+/// What is tried in turn until the written file holds the bound: a share of the bound, because
+/// storing in 32 bits may push an error that just meets it over it; and how many times the clip's
+/// own rate curves that bend are sampled at, because straight lines a frame long may bow too far
+/// from them.
+const ATTEMPTS: [(f64, u32); 6] = [(1.0, 1), (0.98, 1), (1.0, 2), (0.98, 4), (0.9, 8), (0.5, 16)];
 
 /// Which keys are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -270,11 +272,17 @@ impl Reduce {
         let bound = self.bound(&source, input)?;
         let output = self.output_of(&source, output);
         let mut reason = String::new();
-        for share in SHARES {
+        for (share, finer) in ATTEMPTS {
             let options = self.options(bound, share);
             let reduced: Vec<(usize, reduce::Reduction)> = chosen
                 .par_iter()
                 .map(|&i| {
+                    let mut options = options.clone();
+                    if finer > 1 && options.rate.is_none() {
+                        let own = source.clips[i].rate.unwrap_or(FrameRate::hz(30));
+                        options.rate =
+                            own.num().checked_mul(finer).and_then(|n| FrameRate::new(n, own.den()));
+                    }
                     reduce::reduce_one_of(&source.clips, i, &source.skeleton, &options)
                         .map(|r| (i, r))
                         .map_err(|e| Failure::wrong(format!("{}: {e}", input.display())))

@@ -5,21 +5,31 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inbetween::{Clip, FrameRate, edit};
+use inbetween::metric::Shell;
+use inbetween::reduce::{self, Fate, Options};
+use inbetween::{Clip, FrameRate, Property, edit};
+use inbetween_codec::{CompressOptions, Library};
 use inbetween_formats::{WRITTEN, export};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::subject::{File, Subject, load};
-use crate::{Maker, Verdict};
+use crate::values::length_m;
+use crate::{Check, Maker, Verdict};
 
 /// The table.
 pub const MAKERS: &[(&str, Maker)] = &[
+    ("reduce", reduced),
+    ("optimize_default", optimize_default),
+    ("compress", compressed),
     ("cut", cut),
     ("resample", resample),
     ("rebase_to_zero", rebase_to_zero),
     ("close_loop", close_loop),
     ("round_trip", round_trip),
 ];
+
+/// Ops about what a result's report says.
+pub const CHECKS: &[(&str, Check)] = &[("report_mentions", report_mentions)];
 
 /// A folder of this run's own for what is written.
 fn scratch() -> Result<PathBuf, String> {
@@ -139,4 +149,211 @@ fn round_trip(subject: &Subject, check: &Value) -> Result<Subject, Verdict> {
         None => extension(file).to_owned(),
     };
     reread_as(subject, file.house.clips.clone(), None, &extension)
+}
+
+/// How large an error an op allows.
+struct Allowed {
+    /// Metres, if it says.
+    length: Option<f64>,
+    /// The bare number, for tracks whose unit is no length.
+    number: Option<f64>,
+    /// Radians, if it says.
+    angle: Option<f64>,
+    /// True for a bound in the world, false for one a track.
+    world: bool,
+    /// Metres, if it says.
+    shell: Option<f64>,
+    looping: bool,
+}
+
+fn allowed(file: &File, check: &Value) -> Result<Allowed, Verdict> {
+    let unit = file.metres_per_unit();
+    let stated = option(check, "max_error");
+    let length = match stated {
+        None => None,
+        Some(Value::String(word)) if word == "auto" => {
+            Some(reduce::auto_error(&file.house.skeleton, &file.house.clips, 0.001))
+        }
+        Some(other) => Some(
+            length_m(other, unit).ok_or_else(|| Verdict::Fail(format!("{other} is not an error bound")))?,
+        ),
+    };
+    let number = match stated {
+        Some(Value::Number(n)) => n.as_f64(),
+        Some(_) => length,
+        None => None,
+    };
+    // A bound with a unit is the command's own: a distance in the world. A bare number is a
+    // tolerance of each track, unless the op says otherwise.
+    let world = match option(check, "metric").and_then(Value::as_str) {
+        Some(metric) => metric == "world",
+        None => stated.is_some_and(Value::is_string),
+    };
+    Ok(Allowed {
+        length,
+        number,
+        angle: option_number(check, "max_error_deg").map(f64::to_radians),
+        world,
+        shell: option(check, "shell").and_then(|s| length_m(s, unit)),
+        looping: option(check, "loop").and_then(Value::as_bool).unwrap_or(false),
+    })
+}
+
+/// The options of the library for what an op allows.
+fn reduce_options(allowed: &Allowed) -> Options {
+    let base =
+        Options { angle_tolerance: allowed.angle, value_tolerance: allowed.number, ..Options::default() };
+    if allowed.world {
+        let shell = allowed.shell.map_or(Shell::default(), Shell::Fixed);
+        Options { max_error: allowed.length, shell, ..base }
+    } else {
+        Options { length_tolerance: allowed.length, scale_tolerance: allowed.number, ..base }
+    }
+}
+
+fn reduced(subject: &Subject, check: &Value) -> Result<Subject, Verdict> {
+    let file = subject.file().map_err(Verdict::Fail)?;
+    let allowed = allowed(file, check)?;
+    let options = reduce_options(&allowed);
+    let import = &file.house;
+    let mut clips = Vec::new();
+    let mut text = String::new();
+    let mut errors = Vec::new();
+    for i in 0..import.clips.len() {
+        let reduction = reduce::reduce_one_of(&import.clips, i, &import.skeleton, &options)
+            .map_err(|e| Verdict::Fail(e.to_string()))?;
+        text.push_str(&format!("{}\n", reduction.report));
+        for t in &reduction.report.tracks {
+            if let Fate::Flattened { error } = t.fate {
+                let length = t.property == "translation";
+                let own = if length { error / file.metres_per_unit() } else { error };
+                errors.push(json!({"target": t.target, "property": t.property, "error": own}));
+            }
+        }
+        let mut clip = reduction.clip;
+        if allowed.looping {
+            clip.wrap = inbetween::Wrap::Loop;
+        }
+        clips.push(clip);
+    }
+    reread(subject, clips, Some(json!({"text": text, "flattened": errors})))
+}
+
+/// The command with nothing but the names of its files.
+fn optimize_default(subject: &Subject, _: &Value) -> Result<Subject, Verdict> {
+    let file = subject.file().map_err(Verdict::Fail)?;
+    let path = scratch().map_err(Verdict::Fail)?.join(format!("out.{}", extension(file)));
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_inbetween"))
+        .arg("reduce")
+        .arg(&file.path)
+        .arg("-o")
+        .arg(&path)
+        .arg("--json")
+        .output()
+        .map_err(|e| Verdict::Fail(e.to_string()))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(Verdict::Fail(format!("exit {:?}: {why}", output.status.code())));
+    }
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|e| Verdict::Fail(format!("not one JSON document: {e}")))?;
+    let read = load(&path).map_err(|e| Verdict::Fail(format!("what was written does not load: {e}")))?;
+    let made = File::from_house(read.house, &file.raw, &path, read.size);
+    Ok(subject.made(made, Some(report)))
+}
+
+/// Compressed, written, read back and played by the decoder.
+fn compressed(subject: &Subject, check: &Value) -> Result<Subject, Verdict> {
+    let file = subject.file().map_err(Verdict::Fail)?;
+    let allowed = allowed(file, check)?;
+    let base = CompressOptions::default();
+    let shell = match (allowed.world, allowed.shell) {
+        (_, Some(shell)) => Shell::Fixed(shell),
+        (true, None) => Shell::default(),
+        // A tolerance of a scale is one of points 1 m out.
+        (false, None) => Shell::Fixed(1.0),
+    };
+    let options = CompressOptions {
+        max_error: allowed.length.unwrap_or(base.max_error),
+        max_angle: allowed.angle,
+        shell,
+        value_error: allowed.number,
+        closed: allowed.looping,
+        ..base
+    };
+    let import = &file.house;
+    let made = inbetween_codec::compress(&import.skeleton, &import.clips, &options, false)
+        .map_err(|e| Verdict::Fail(e.to_string()))?;
+    let path = scratch().map_err(Verdict::Fail)?.join("out.ibc");
+    std::fs::write(&path, &made.bytes).map_err(|e| Verdict::Fail(e.to_string()))?;
+    let bytes = std::fs::read(&path).map_err(|e| Verdict::Fail(e.to_string()))?;
+    let library = Library::load(&bytes).map_err(|e| Verdict::Fail(e.to_string()))?;
+    let mut house = import.clone();
+    house.clips = library.clips.iter().map(|c| c.to_clip(&import.skeleton)).collect();
+    let mut result = File::from_house(house, &file.raw, &path, bytes.len() as u64);
+    let bindings: Vec<Vec<inbetween::Binding>> =
+        result.house.clips.iter().map(|c| c.tracks.iter().map(|t| t.binding.clone()).collect()).collect();
+    let clips = library.clips;
+    result.player = Some(Box::new(move |clip, track, time| {
+        let (decoder, binding) = (&clips[clip], &bindings[clip][track]);
+        if let Some(node) = binding.node {
+            let pose = |node| decoder.node(time, node).to_model();
+            match binding.property {
+                Property::Translation => return pose(node).translation.to_array().to_vec(),
+                Property::Rotation => return pose(node).rotation.to_array().to_vec(),
+                Property::Scale => return pose(node).scale.to_array().to_vec(),
+                _ => {}
+            }
+        }
+        let found = decoder.tracks().position(|t| {
+            t.binding.node == binding.node
+                && t.binding.property == binding.property
+                && t.binding.target == binding.target
+                && t.binding.path == binding.path
+        });
+        let Some(index) = found else { return Vec::new() };
+        let width = decoder.tracks().nth(index).map_or(0, |t| t.kind.width());
+        let mut out = vec![0.0f32; width];
+        decoder.value(index, time, &mut out);
+        out.into_iter().map(f64::from).collect()
+    }));
+    Ok(subject.made(result, None))
+}
+
+/// Every number in a document.
+fn numbers(value: &Value, found: &mut Vec<f64>) {
+    match value {
+        Value::Number(n) => found.extend(n.as_f64()),
+        Value::Array(items) => items.iter().for_each(|v| numbers(v, found)),
+        Value::Object(map) => map.values().for_each(|v| numbers(v, found)),
+        _ => {}
+    }
+}
+
+fn report_mentions(subject: &Subject, check: &Value) -> Verdict {
+    let Some(report) = &subject.report else { return Verdict::Fail("there is no report".to_owned()) };
+    let text = report.to_string().to_lowercase();
+    let words: Vec<String> = check
+        .get("any")
+        .or_else(|| check.get("mentions_any"))
+        .and_then(Value::as_array)
+        .map(|w| w.iter().filter_map(Value::as_str).map(str::to_lowercase).collect())
+        .unwrap_or_default();
+    if !words.is_empty() && !words.iter().any(|w| text.contains(w)) {
+        return Verdict::Fail(format!("it says none of {words:?}: {report}"));
+    }
+    let node = check.get("node").and_then(Value::as_str);
+    if let Some(node) = node
+        && !text.contains(&node.to_lowercase())
+    {
+        return Verdict::Fail(format!("it does not name {node}: {report}"));
+    }
+    if let Some(error) = option_number(check, "with_error") {
+        let mut found = Vec::new();
+        numbers(report, &mut found);
+        if !found.iter().any(|v| (v - error).abs() <= 0.01 * error.abs()) {
+            return Verdict::Fail(format!("it does not give the error {error}: {report}"));
+        }
+    }
+    Verdict::Pass
 }

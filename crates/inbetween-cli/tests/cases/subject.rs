@@ -206,6 +206,11 @@ impl File {
         let import = if raw { &self.raw } else { &self.house };
         let joints = import.skeleton.joints();
         let mut pose: Vec<Transform> = joints.iter().map(|j| j.rest).collect();
+        let decoded = self.player.is_some() && !raw;
+        if decoded {
+            // A decoder gives transforms with their pivots folded in.
+            pose = LocalPose::rest(&import.skeleton).joints;
+        }
         for (i, track) in import.clips[clip].tracks.iter().enumerate() {
             let Some(t) = track.binding.node.filter(|_| track.enabled).and_then(|n| pose.get_mut(n)) else {
                 continue;
@@ -218,7 +223,7 @@ impl File {
                 _ => {}
             }
         }
-        for (t, joint) in pose.iter_mut().zip(joints) {
+        for (t, joint) in pose.iter_mut().zip(joints).filter(|_| !decoded) {
             if let Some(pivot) = &joint.pivot {
                 *t = pivot.fold(*t);
             }
