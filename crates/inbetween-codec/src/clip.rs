@@ -569,6 +569,23 @@ impl<'a> CompressedClip<'a> {
     }
 }
 
+impl CompressedClip<'_> {
+    /// What stands still, with rest values under everything else.
+    pub(crate) fn still(&self) -> &[JointTransform] {
+        &self.still
+    }
+
+    /// The pose where nothing drives a node.
+    pub(crate) fn rest(&self) -> &[JointTransform] {
+        &self.rest
+    }
+
+    /// What moves, into any sink.
+    pub(crate) fn write_pose<O: PoseOut>(&self, time: f64, out: &mut O) {
+        self.write(time, None, false, out);
+    }
+}
+
 /// 0, 1, 2 for rotation, translation, scale.
 pub(crate) fn pose_property(p: &Property) -> Option<usize> {
     match p {

@@ -135,6 +135,9 @@ pub(crate) fn read_file(bytes: &[u8]) -> Result<(bool, Vec<Chunk<'_>>), DecodeEr
         1 => true,
         other => return Err(invalid("header, form", format!("{other} where 0 or 1 was expected"))),
     };
+    if bytes[6..8] != [0, 0] {
+        return Err(invalid("header", "bytes 6 and 7 are not zero"));
+    }
     let mut chunks = Vec::new();
     let mut at = HEADER;
     while at < bytes.len() {

@@ -32,6 +32,7 @@ mod encode;
 mod format;
 mod head;
 mod kernel;
+mod player;
 mod quantize;
 mod range_coder;
 
@@ -44,3 +45,4 @@ pub use compress::{
 pub use decode::{JointTransform, NodeMask};
 pub use fearless_simd::Level;
 pub use format::DecodeError;
+pub use player::Decoder;

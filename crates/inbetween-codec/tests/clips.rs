@@ -476,3 +476,46 @@ fn options_that_make_no_sense_are_refused() {
         ));
     }
 }
+
+#[test]
+fn a_compressed_clip_plays_through_the_same_door_as_a_clip() {
+    use inbetween::playback::runtime::RuntimePose;
+    use inbetween::playback::sampler::{ClipSampler, Sampler};
+    use std::sync::Arc;
+    let skeleton = limb(10, 0.2);
+    let mut clip = dance(&skeleton, 60, 30.0, 12);
+    let on = Curve::step(ValueKind::Switch, vec![0.0, 0.5], vec![0.0, 1.0]).unwrap();
+    let lamp = Binding { target: "lamp".into(), node: None, property: Property::Visible, path: None };
+    clip.tracks.push(Track::new(lamp, TrackData::Curve(on), vec![1.0]));
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &CompressOptions::default(), false).unwrap();
+    let library = Library::load(&file.bytes).unwrap();
+    let decoder =
+        inbetween_codec::Decoder::new(Arc::new(library.clips[0].clone()), &library.skeleton).unwrap();
+    let plain = ClipSampler::new(Arc::new(clip), Arc::new(skeleton)).unwrap();
+    let mut both: [Box<dyn Sampler>; 2] = [Box::new(decoder), Box::new(plain)];
+    assert_eq!(both[0].range(), both[1].range());
+    assert_eq!(both[0].track_count(), both[1].track_count());
+    let off = (0..both[0].track_count()).find(|&t| both[0].binding(t).node == Some(4)).unwrap();
+    let twin = (0..both[1].track_count()).find(|&t| both[1].binding(t).node == Some(4)).unwrap();
+    for time in [0.0, 0.31, 1.0, 1.9, 7.0] {
+        let mut poses = [RuntimePose::identity(10), RuntimePose::identity(10)];
+        for (k, track) in [off, twin].into_iter().enumerate() {
+            let mut mask = TrackMask::all();
+            mask.set(track, false);
+            both[k].sample_pose(time, &mask, &mut poses[k]);
+        }
+        for j in 0..10 {
+            let (a, b) = (poses[0].get(j), poses[1].get(j));
+            assert!((a.translation - b.translation).length() < 2e-3, "{j} at {time}");
+            assert!(inbetween::math::angle_between(a.rotation, b.rotation) < 3e-3, "{j} at {time}");
+        }
+        assert_eq!(poses[0].get(4).rotation, DQuat::IDENTITY);
+        let mut seen: [Vec<(usize, Vec<f32>)>; 2] = Default::default();
+        for k in 0..2 {
+            both[k].sample(time, &TrackMask::all(), &mut seen[k]);
+        }
+        let lamp =
+            |k: usize| seen[k].iter().find(|(t, _)| both[k].binding(*t).node.is_none()).unwrap().1.clone();
+        assert_eq!(lamp(0), lamp(1));
+    }
+}

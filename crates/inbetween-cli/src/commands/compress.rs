@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use inbetween::metric::{SHELL_M, Shell};
-use inbetween::{Clip, Skeleton};
+use inbetween::sample::resample;
+use inbetween::{Clip, FrameRate, Skeleton};
 use inbetween_codec::{
     ClipChunk, CompressError, CompressOptions, Compressed, Library, assemble, compress_clip,
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+use crate::commands::sample::rate;
 use crate::input::{ReadArgs, find_clips, output_paths, shown_name};
 use crate::output::{Failure, Outcome, print, print_json, say, say_notes, write_file};
 use crate::progress::Progress;
@@ -21,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   inbetween compress walk.bvh -o walk.ibc
   inbetween compress Fox.glb -o fox.ibc --max-error 1mm --unit 1cm
+  inbetween compress run.fbx -o run.ibc --fps 30
   inbetween compress a.fbx b.glb -o out/ --at-rest
 
 The largest error holds in the world, at every node's origin and at points 3 cm along its axes
@@ -61,6 +64,10 @@ pub struct Compress {
     /// Write the form for storage: smallest, unpacked when loaded
     #[arg(long)]
     at_rest: bool,
+    /// Sample the clips at this rate first (30, 29.97, 30000/1001); the bound is then against
+    /// those frames, with straight lines between them
+    #[arg(long, value_name = "R", value_parser = rate)]
+    fps: Option<FrameRate>,
     #[command(flatten)]
     read: ReadArgs,
     /// Print a JSON document
@@ -109,7 +116,14 @@ impl Compress {
         say_notes(&input.display().to_string(), &import.notes, false);
         let chosen = find_clips(&import.clips, &self.clip, input)?;
         let options = self.options(&import.skeleton, input)?;
-        let clips: Vec<&Clip> = chosen.iter().map(|&i| &import.clips[i]).collect();
+        let clips: Vec<Clip> = chosen
+            .iter()
+            .map(|&i| match self.fps {
+                None => Ok(import.clips[i].clone()),
+                Some(rate) => resample(&import.clips[i], rate)
+                    .map_err(|e| Failure::wrong(format!("{}: {e}", input.display()))),
+            })
+            .collect::<Result<_, _>>()?;
         let chunks: Vec<ClipChunk> = clips
             .par_iter()
             .map(|clip| compress_clip(clip, &import.skeleton, &options))
