@@ -265,6 +265,42 @@ mod thousand_curves {
     }
 }
 
+/// A camera path: one edit of many keys, and frames.
+mod camera {
+    use super::*;
+    use inbetween::camera::{CameraKey, CameraPath, Channel, Smoothing};
+
+    fn path(n: usize) -> CameraPath {
+        let channels = ["x", "y", "z", "yaw", "pitch", "roll", "fov"].map(Channel::new).to_vec();
+        let numbers = random(n * 8);
+        let keys = (0..n).map(|i| CameraKey::new(i as f64, numbers[8 * i..8 * i + 7].to_vec())).collect();
+        let mut path = CameraPath::new(channels, keys).unwrap();
+        path.set_smoothing(Smoothing::amount(0.75)).unwrap();
+        path
+    }
+
+    /// Changing one key, everything solved anew: linear in the keys.
+    #[divan::bench(args = [100, 1000, 10_000], sample_count = 20)]
+    fn edit_one_key_of(bencher: Bencher, n: usize) {
+        let mut path = path(n);
+        let key = path.key(n / 2).unwrap();
+        bencher.counter(ItemsCount::new(n)).bench_local(|| path.set_key(n / 2, key.clone()).unwrap());
+    }
+
+    #[divan::bench]
+    fn frame_of_seven_channels(bencher: Bencher) {
+        let path = path(1000);
+        let mut out = [0.0; 7];
+        bencher.counter(ItemsCount::new(ASKED)).bench_local(|| {
+            let mut cursor = Cursor::default();
+            for i in 0..ASKED {
+                path.values_with(&mut cursor, black_box(i as f64 * 0.0999), &mut out);
+            }
+            out[0]
+        });
+    }
+}
+
 mod building {
     use super::*;
 

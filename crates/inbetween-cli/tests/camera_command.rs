@@ -94,6 +94,11 @@ fn smooth_writes_the_path_and_reports_what_changes() {
     let page = room.read("s.html");
     assert!(page.starts_with("<!doctype html>") && page.contains("<svg") && page.contains("fov runs"));
     assert!(!page.contains("http://") && !page.contains("<script"), "the page stands alone");
+    room.ok(&["smooth", "p.csv", "--report", "s.svg"]);
+    assert!(room.read("s.svg").contains("from above"));
+    room.ok(&["smooth", "p.csv", "--report", "s.png"]);
+    assert!(std::fs::read(room.0.join("s.png")).unwrap().starts_with(b"\x89PNG"));
+    assert!(room.refused(&["smooth", "p.csv", "--report", "s.pdf"]).contains(".html"));
     // What was written is flown the same without a word.
     let status = room.json(&["status", "s.json", "--json"]);
     assert_eq!(status["settings"]["on"], true);

@@ -73,7 +73,8 @@ fn files(path: &Path, out: &mut Vec<PathBuf>) {
 fn survey(path: &Path) -> Result<Vec<Row>, String> {
     let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or_default();
     let unit = UNITS.iter().find(|(start, _)| name.starts_with(start)).map(|(_, unit)| *unit);
-    let import = import_path(path, &ReadOptions { unit, ..ReadOptions::default() }).map_err(|e| e.to_string())?;
+    let import =
+        import_path(path, &ReadOptions { unit, ..ReadOptions::default() }).map_err(|e| e.to_string())?;
     let mut rows = Vec::new();
     for clip in &import.clips {
         if clip.key_count() == 0 {
@@ -93,7 +94,18 @@ fn survey(path: &Path) -> Result<Vec<Row>, String> {
         let broken = usize::from(worst_linear > BOUND_M) + usize::from(worst_cubic > BOUND_M);
         let captured = clip.key_times().len() > 200;
         let name = format!("{name} {}", clip.name);
-        rows.push(Row { name, source, split, linear, cubic, captured, worst_linear, worst_cubic, seconds, broken });
+        rows.push(Row {
+            name,
+            source,
+            split,
+            linear,
+            cubic,
+            captured,
+            worst_linear,
+            worst_cubic,
+            seconds,
+            broken,
+        });
     }
     Ok(rows)
 }
@@ -151,7 +163,8 @@ fn main() -> ExitCode {
             Ok(rows) => {
                 for row in rows {
                     line(row);
-                    for sum in [Some(&mut total), row.captured.then_some(&mut captured)].into_iter().flatten() {
+                    for sum in [Some(&mut total), row.captured.then_some(&mut captured)].into_iter().flatten()
+                    {
                         sum.source += row.source;
                         sum.split += row.split;
                         sum.linear += row.linear;

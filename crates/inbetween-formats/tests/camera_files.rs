@@ -321,3 +321,56 @@ fn the_four_real_files_are_read_where_they_say() {
     let length = to.iter().map(|x| x * x).sum::<f64>().sqrt();
     assert!(near(sight(&pose), to.map(|x| x / length), 1e-12));
 }
+
+#[test]
+fn files_cut_short_or_spoilt_are_errors_or_paths_and_never_a_panic() {
+    let path = sample_path();
+    let mut texts: Vec<String> = [
+        CameraFormat::Json,
+        CameraFormat::Csv,
+        CameraFormat::Hlae,
+        CameraFormat::Tum,
+        CameraFormat::Nerfstudio,
+    ]
+    .iter()
+    .map(|f| write_shots(*f, &Shots::at_keys(&path), &CameraOptions::default()).unwrap().0)
+    .collect();
+    texts.push(write_json(&path));
+    texts.push(
+        "<root><event classname=\"ECam::CCutsceneEventCamera\"><Turn>0</Turn><PositionX>1</PositionX>\
+         <PositionY>2</PositionY><PositionZ>3</PositionZ><LookAtX>1</LookAtX><LookAtY>2</LookAtY>\
+         <LookAtZ>4</LookAtZ><FOV>40</FOV></event></root>"
+            .to_owned(),
+    );
+    let mut seed = 99_u64;
+    let mut dice = move |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    };
+    let mut read_whole = 0;
+    for text in &texts {
+        let mut tried: Vec<Vec<u8>> =
+            (0..60).map(|i| text.as_bytes()[..text.len() * i / 60].to_vec()).collect();
+        for _ in 0..400 {
+            let mut bytes = text.as_bytes().to_vec();
+            for _ in 0..1 + dice(4) {
+                let at = dice(bytes.len());
+                bytes[at] = b"0123456789eE+-.,\"[]{}<>/ naNif\0\xff"[dice(32)];
+            }
+            tried.push(bytes);
+        }
+        tried.push(text.as_bytes().to_vec());
+        for bytes in tried {
+            if let Ok(file) = read_camera(&bytes, "x", &CameraOptions::default()) {
+                read_whole += 1;
+                for t in steps(&file.path, 5) {
+                    let pose = file.path.pose(t);
+                    assert!(pose.position.iter().chain(&pose.rotation).all(|x| !x.is_nan()));
+                }
+                let _ = file.path.status();
+                let _ = file.path.overshoot();
+            }
+        }
+    }
+    assert!(read_whole >= texts.len(), "the files themselves are sound");
+}

@@ -108,14 +108,13 @@ fn build(path: &Value, check: &Value, as_angles: bool) -> Result<CameraPath, NoP
     let mut plain: Vec<(&str, Vec<f64>)> = Vec::new();
     for (name, value) in named.iter().chain(beside) {
         let lower = name.to_lowercase();
-        if lower.contains("rot") || lower.contains("quat") {
-            if let Some(found) = rows::<4>(value) {
-                rotations = Some(found);
-            }
-        } else if lower.starts_with("pos") {
-            if let Some(found) = rows::<3>(value) {
-                place(["x", "y", "z"], found, &mut channels);
-            }
+        if let Some(found) = rows::<4>(value).filter(|r| !r.is_empty()) {
+            // Four numbers a key are a quaternion, whatever they are called.
+            rotations = Some(found);
+        } else if let Some(found) = rows::<3>(value).filter(|r| !r.is_empty()) {
+            let target = lower.contains("target") || lower.contains("look");
+            let names = if target { ["target.x", "target.y", "target.z"] } else { ["x", "y", "z"] };
+            place(names, found, &mut channels);
         } else if named.contains_key(name) {
             let column =
                 list(value).ok_or_else(|| unclear(&format!("channel {name} is no list of numbers")))?;
@@ -261,7 +260,10 @@ fn continuity(subject: &Subject, check: &Value) -> Result<(), String> {
     let path = open(subject, check, false)?;
     let n = path.len();
     let inner = path.times()[1.min(n - 1)..(n - 1).max(1)].to_vec();
-    let at = times(check, &["t", "times", "at", "keys"]).unwrap_or(inner);
+    // Keys by their number, else by their time, else all that have two sides.
+    let by_number = times(check, &["key", "keys", "at_key"])
+        .map(|list| list.iter().filter_map(|&i| path.times().get(i as usize).copied()).collect());
+    let at: Vec<f64> = by_number.or_else(|| times(check, &["t", "times", "at"])).unwrap_or(inner);
     let amount = setting(described(subject, check)?, check, "amount").and_then(Value::as_f64).unwrap_or(1.0);
     let asked =
         ["order", "derivative", "orders", "derivatives", "of", "what"].iter().find_map(|k| check.get(*k));

@@ -18,6 +18,8 @@ use inbetween_formats::camera::{CameraFormat, CameraOptions, Shots, to_import, w
 use serde_json::{Value, json};
 
 use crate::output::{Failure, Outcome, print, print_json, say_notes, write_file};
+use crate::picture::png::Png;
+use crate::picture::svg::Svg;
 use crate::units::short;
 use fly::{FlyArgs, RetimeArgs};
 use settings::SettingsArgs;
@@ -70,8 +72,9 @@ struct Smooth {
     retime: RetimeArgs,
     #[command(flatten)]
     target: OptionalTarget,
-    /// Write a page with pictures: the path, speeds and accelerations before and after, overshoot
-    #[arg(long, value_name = "FILE.html")]
+    /// Write a page (.html) or one picture (.svg, .png): the path, speeds and accelerations before and
+    /// after, overshoot
+    #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Print a JSON document
     #[arg(long)]
@@ -185,15 +188,43 @@ impl Smooth {
             write_path(path, clock.as_ref(), output, &self.target.form, source.rate, &self.source.file)?;
         }
         if let Some(file) = &self.report {
-            let page =
-                report::page(&self.source.file.display().to_string(), &before, path, clock.as_ref(), &facts);
-            write_file(file, page.as_bytes(), &[&self.source.file])?;
+            let bytes = report_bytes(file, &self.source.file, [&before, path], clock.as_ref(), &facts)?;
+            write_file(file, &bytes, &[&self.source.file])?;
         }
         let mut document = facts.document(path);
         document["file"] = json!(self.source.file.display().to_string());
         document["format"] = json!(source.format);
         document["output"] = json!(self.target.output.as_ref().map(|o| o.display().to_string()));
         if self.json { print_json(&document) } else { print(&facts.text(path)) }
+    }
+}
+
+/// The report as a page or as a picture, by the file's name.
+fn report_bytes(
+    file: &Path,
+    input: &Path,
+    ways: [&CameraPath; 2],
+    clock: Option<&inbetween::camera::Retimed<'_>>,
+    facts: &report::Facts,
+) -> Result<Vec<u8>, Failure> {
+    let name = input.display().to_string();
+    let height = || report::picture(ways, clock, facts, None);
+    match file.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase().as_str() {
+        "html" | "htm" => Ok(report::page(&name, ways[0], ways[1], clock, facts).into_bytes()),
+        "svg" => {
+            let mut svg = Svg::new(report::width(), height());
+            report::picture(ways, clock, facts, Some(&mut svg));
+            Ok(svg.document(&name).into_bytes())
+        }
+        "png" => {
+            let mut png = Png::new(report::width(), height()).map_err(Failure::wrong)?;
+            report::picture(ways, clock, facts, Some(&mut png));
+            png.bytes().map_err(Failure::wrong)
+        }
+        _ => Err(Failure::wrong(format!(
+            "{}: a report is a page (.html) or a picture (.svg, .png); end its name so",
+            file.display()
+        ))),
     }
 }
 

@@ -196,6 +196,45 @@ fn times(path: &CameraPath) -> Vec<f64> {
     all
 }
 
+/// The maps and all graphs in one picture; its height if `canvas` is none.
+pub fn picture(
+    ways: [&CameraPath; 2],
+    clock: Option<&Retimed<'_>>,
+    facts: &Facts,
+    canvas: Option<&mut dyn Canvas>,
+) -> f64 {
+    let panels = panels(ways[0], ways[1], clock, facts);
+    let mut top = MAP + 20.0;
+    if let Some(canvas) = canvas {
+        maps(canvas, ways, facts);
+        for panel in &panels {
+            panel.draw(canvas, top, WIDTH);
+            top += panel.height() + 8.0;
+        }
+        return top;
+    }
+    top + panels.iter().map(|p| p.height() + 8.0).sum::<f64>()
+}
+
+/// Width of all pictures, pixels.
+pub const fn width() -> f64 {
+    WIDTH
+}
+
+/// The path from above and from its wider side.
+fn maps(canvas: &mut dyn Canvas, [before, after]: [&CameraPath; 2], facts: &Facts) {
+    let half = (WIDTH - 20.0) / 2.0;
+    map(canvas, "from above", (0.0, half), [before, after], &facts.overshoot, |p| (p[0], p[2]));
+    let wide = |axis: usize| {
+        let places = times(after).into_iter().map(|t| after.pose(t).position[axis]);
+        let (low, high) = places.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        high - low
+    };
+    let axis = if wide(2) > wide(0) { 2 } else { 0 };
+    let title = if axis == 2 { "from the side (along x)" } else { "from the side (along z)" };
+    map(canvas, title, (half + 20.0, half), [before, after], &facts.overshoot, |p| (p[axis], -p[1]));
+}
+
 /// The page.
 pub fn page(
     name: &str,
@@ -204,17 +243,8 @@ pub fn page(
     clock: Option<&Retimed<'_>>,
     facts: &Facts,
 ) -> String {
-    let mut maps = Svg::new(WIDTH, MAP + 10.0);
-    let half = (WIDTH - 20.0) / 2.0;
-    map(&mut maps, "from above", (0.0, half), [before, after], &facts.overshoot, |p| (p[0], p[2]));
-    let wide = |axis: usize| {
-        let places: Vec<f64> = times(after).iter().map(|&t| after.pose(t).position[axis]).collect();
-        places.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b))
-            - places.iter().fold(f64::INFINITY, |a, &b| a.min(b))
-    };
-    let axis = if wide(2) > wide(0) { 2 } else { 0 };
-    let title = if axis == 2 { "from the side (along x)" } else { "from the side (along z)" };
-    map(&mut maps, title, (half + 20.0, half), [before, after], &facts.overshoot, |p| (p[axis], -p[1]));
+    let mut maps_svg = Svg::new(WIDTH, MAP + 10.0);
+    maps(&mut maps_svg, [before, after], facts);
     let panels = panels(before, after, clock, facts);
     let height = stack(&panels, "", WIDTH, None);
     let mut graphs = Svg::new(WIDTH, height);
@@ -254,7 +284,7 @@ pub fn page(
         },
         title = escape(name),
         css = style(),
-        maps = maps.element("the path from above and from the side"),
+        maps = maps_svg.element("the path from above and from the side"),
         graphs = graphs.element("speed, acceleration, turning and channels over time"),
     )
 }
