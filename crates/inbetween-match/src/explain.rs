@@ -293,10 +293,11 @@ mod tests {
     #[test]
     fn every_row_is_told_why_it_lost() {
         let db = database();
+        let last = 4..5;
         let query = Query {
             features: &[0.0, 0.0, 0.0, 0.0],
             filter: Filter { include: 1, ..Filter::default() },
-            ignore: &[4..5],
+            ignore: std::slice::from_ref(&last),
             ..Query::default()
         };
         let verdict = |row| db.row_cost(row, &query, Some(0)).unwrap().verdict;

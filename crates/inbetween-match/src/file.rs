@@ -428,7 +428,9 @@ fn tree_in(mut r: Reader<'_>, rows: usize, columns: usize, tagged: bool) -> Resu
     let step = r.list(count, 8, Reader::f64)?;
     let matrix = r.list(columns * count, 8, Reader::f64)?;
     let finite = middle.iter().chain(&matrix).all(|x| x.is_finite());
-    if !finite || step.iter().any(|s| !(*s > 0.0 && s.is_finite())) || reference.iter().any(|w| !(*w >= 0.0))
+    if !finite
+        || step.iter().any(|s| *s <= 0.0 || !s.is_finite())
+        || reference.iter().any(|w| *w < 0.0 || !w.is_finite())
     {
         return refuse("the axes of the tree hold numbers that cannot be; the file is damaged");
     }

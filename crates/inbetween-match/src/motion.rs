@@ -428,7 +428,7 @@ fn closest(skeleton: &Skeleton, name: &str) -> String {
             (shared + within, j.name.as_str())
         })
         .collect();
-    names.sort_by(|a, b| b.0.cmp(&a.0));
+    names.sort_by_key(|(alike, _)| std::cmp::Reverse(*alike));
     let list: Vec<&str> = names.iter().take(5).map(|(_, n)| *n).collect();
     if list.is_empty() {
         "it has none at all".to_owned()

@@ -115,7 +115,7 @@ impl Run {
             settings.bonus = bonus;
         }
         let halflife_s = self.blend_halflife;
-        if !(halflife_s > 0.0) {
+        if halflife_s <= 0.0 {
             return Err(Failure::wrong("--blend-halflife must be above 0; --blend none smooths nothing"));
         }
         settings.blend = match self.blend {

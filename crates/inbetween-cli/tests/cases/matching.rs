@@ -17,8 +17,8 @@ use inbetween_match::{
 };
 use serde_json::Value;
 
+use crate::Check;
 use crate::subject::{Subject, number, row};
-use crate::{Check, Verdict};
 
 /// The table.
 pub const CHECKS: &[(&str, Check)] = &[

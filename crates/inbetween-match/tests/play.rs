@@ -1,0 +1,203 @@
+//! The controller, on walks made up here: what it promises whatever the clips are.
+
+use std::sync::Arc;
+
+use inbetween::glam::DVec3;
+use inbetween::{
+    Binding, Clip, Curve, Joint, Property, Skeleton, Track, TrackData, Transform, ValueKind, Wrap, math,
+};
+use inbetween_match::{
+    BakeClip, ClipPoses, Controller, Frame, Input, MotionDatabase, Schema, Script, Settings, bake, judge,
+    record,
+};
+
+const DT: f64 = 1.0 / 60.0;
+
+fn skeleton() -> Arc<Skeleton> {
+    let at = |x, y, z| Transform { translation: DVec3::new(x, y, z), ..Transform::IDENTITY };
+    Arc::new(
+        Skeleton::new(vec![
+            Joint::new("Root", None, Transform::IDENTITY),
+            Joint::new("Hips", Some(0), at(0.0, 1.0, 0.0)),
+            Joint::new("LeftFoot", Some(1), at(0.1, -0.9, 0.0)),
+            Joint::new("RightFoot", Some(1), at(-0.1, -0.9, 0.0)),
+        ])
+        .unwrap(),
+    )
+}
+
+/// A loop of one second that moves at `speed` and turns by `turn` radians.
+fn gait(name: &str, speed: f64, turn: f64) -> Arc<Clip> {
+    let times: Vec<f64> = (0..=60).map(|k| f64::from(k) / 60.0).collect();
+    let mut clip = Clip::new(name, 0.0, 1.0).unwrap();
+    clip.wrap = Wrap::Loop;
+    let mut place = DVec3::ZERO;
+    let mut places = Vec::new();
+    let mut turns = Vec::new();
+    for t in &times {
+        places.extend(place.to_array());
+        turns.extend(math::axis_angle(DVec3::Y, turn * t).to_array());
+        place += math::axis_angle(DVec3::Y, turn * (t + DT / 2.0)) * DVec3::Z * speed * DT;
+    }
+    let track = |node: usize, property, kind, rows: Vec<f64>, rest: Vec<f64>| {
+        let curve = Curve::linear(kind, times.clone(), rows).unwrap();
+        Track::new(Binding::node(node, "", property), TrackData::Curve(curve), rest)
+    };
+    clip.tracks.push(track(0, Property::Translation, ValueKind::Vector(3), places, vec![0.0; 3]));
+    clip.tracks.push(track(0, Property::Rotation, ValueKind::Rotation, turns, vec![0.0, 0.0, 0.0, 1.0]));
+    for (node, phase) in [(2, 0.0), (3, 0.5)] {
+        let side = if node == 2 { 0.1 } else { -0.1 };
+        let rows = times
+            .iter()
+            .flat_map(|t| {
+                let a = std::f64::consts::TAU * (t + phase);
+                [side, -0.9 + 0.1 * speed * math::sin(a).max(0.0), 0.25 * speed * math::cos(a)]
+            })
+            .collect();
+        clip.tracks.push(track(node, Property::Translation, ValueKind::Vector(3), rows, vec![0.0; 3]));
+    }
+    Arc::new(clip)
+}
+
+fn clips() -> Vec<Arc<Clip>> {
+    vec![
+        gait("stand", 0.0, 0.0),
+        gait("walk", 1.0, 0.0),
+        gait("left", 1.0, 1.5),
+        gait("right", 1.0, -1.5),
+        gait("run", 3.0, 0.0),
+    ]
+}
+
+const SCHEMA: &str = "
+    interval = \"1/30\"
+    root = \"Root\"
+    [[channel]]
+    type = \"joint_position\"
+    joint = \"LeftFoot\"
+    [[channel]]
+    type = \"joint_position\"
+    joint = \"RightFoot\"
+    [[channel]]
+    type = \"trajectory_position\"
+    offsets_s = [-0.2, 0.3, 0.6]
+    weight = 2
+    [[channel]]
+    type = \"trajectory_facing\"
+    offsets_s = [0.3, 0.6]
+    weight = 2
+";
+
+fn database(schema: &Schema) -> Arc<MotionDatabase> {
+    let given: Vec<BakeClip> = clips()
+        .into_iter()
+        .map(|clip| BakeClip { clip, skeleton: skeleton(), file: String::new() })
+        .collect();
+    Arc::new(bake(&given, schema, 1, &|| {}).unwrap().0)
+}
+
+fn controller<'a>(schema: &'a Schema, database: &Arc<MotionDatabase>) -> Controller<'a> {
+    let source = ClipPoses::new(database, skeleton(), clips()).unwrap();
+    Controller::new(database.clone(), schema, Box::new(source), Settings::default(), &Input::default())
+        .unwrap()
+}
+
+fn play(controller: &mut Controller<'_>, velocity: DVec3, seconds: f64) -> Vec<Frame> {
+    let input = Input { velocity, ..Input::default() };
+    (0..(seconds * 60.0) as usize).map(|_| controller.update(&input, DT).unwrap()).collect()
+}
+
+fn clip_of(database: &MotionDatabase, frame: &Frame) -> String {
+    database.clips()[frame.clip as usize].name.clone()
+}
+
+#[test]
+fn standing_still_is_the_answer_to_wanting_nothing() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let mut controller = controller(&schema, &database);
+    let frames = play(&mut controller, DVec3::ZERO, 3.0);
+    assert!(frames.iter().all(|f| clip_of(&database, f) == "stand"));
+    assert!(frames.iter().all(|f| f.jumped_from.is_none()), "a loop of one pose needs no jump");
+    assert!(controller.root().translation.length() < 1e-9);
+}
+
+#[test]
+fn wanting_to_walk_walks_and_goes_round_the_loop_without_jumping() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let mut controller = controller(&schema, &database);
+    play(&mut controller, DVec3::Z, 2.0);
+    let before = controller.root().translation.z;
+    let frames = play(&mut controller, DVec3::Z, 4.0);
+    assert!(frames.iter().all(|f| clip_of(&database, f) == "walk"));
+    assert_eq!(frames.iter().filter(|f| f.jumped_from.is_some()).count(), 0);
+    // Root motion is the clip's own, over four loops: 1 m/s to the last digits.
+    assert!((controller.root().translation.z - before - 4.0).abs() < 1e-9);
+    assert!(controller.root().translation.x.abs() < 1e-9);
+}
+
+#[test]
+fn a_turn_to_either_side_is_followed() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    for side in [1.0, -1.0] {
+        let mut controller = controller(&schema, &database);
+        play(&mut controller, DVec3::Z, 1.0);
+        let frames = play(&mut controller, DVec3::X * side, 4.0);
+        let used: Vec<String> = frames.iter().map(|f| clip_of(&database, f)).collect();
+        let name = if side > 0.0 { "left" } else { "right" };
+        assert!(used.iter().any(|c| c == name), "{name}");
+        let off = (controller.heading() - side * std::f64::consts::FRAC_PI_2).abs();
+        assert!(off < 0.3, "{name}: heading {}", controller.heading());
+    }
+}
+
+#[test]
+fn the_same_inputs_give_the_same_frames() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let run = || {
+        let mut c = controller(&schema, &database);
+        let mut frames = play(&mut c, DVec3::Z * 3.0, 1.0);
+        frames.extend(play(&mut c, DVec3::X, 1.0));
+        (frames, c.pose().clone())
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn where_no_pose_is_admitted_the_clip_plays_on() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let mut controller = controller(&schema, &database);
+    play(&mut controller, DVec3::Z, 1.0);
+    let mut nothing = Input { velocity: DVec3::X, ..Input::default() };
+    nothing.filter.include = 1 << 5;
+    for _ in 0..120 {
+        let frame = controller.update(&nothing, DT).unwrap();
+        assert!(frame.jumped_from.is_none());
+    }
+}
+
+#[test]
+fn a_scripted_run_is_judged_by_what_was_shown() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let mut controller = controller(&schema, &database);
+    let text =
+        "duration_s = 9\n[[step]]\n[[step]]\nat_s = 2\nspeed_m_s = 1\n[[step]]\nat_s = 5\nspeed_m_s = 3";
+    let script = Script::read(text, &schema).unwrap();
+    let feet = ["LeftFoot".to_owned(), "RightFoot".to_owned()];
+    let recording = record(&mut controller, &script, &[2, 3], 60).unwrap();
+    assert_eq!(recording.frames.len(), 540);
+    let source = (&skeleton(), &clips()[..]);
+    let standing = Settings::default().standing;
+    let found = judge(&recording, &database, &schema, &script, source, &feet, standing).unwrap();
+    assert!(found.changes.iter().all(|c| c.followed), "{:?}", found.changes);
+    assert!(found.changes.iter().all(|c| c.reached_s.is_some_and(|s| s < 1.5)), "{:?}", found.changes);
+    assert!(found.jumps >= 2 && found.jumps < 30, "{}", found.jumps);
+    let shares: f64 = found.shares.iter().map(|s| s.share).sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+    assert!(found.coverage > 0.1 && found.coverage < 1.0);
+}
