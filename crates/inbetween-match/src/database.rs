@@ -205,13 +205,15 @@ impl MotionDatabase {
 
         let widths: Vec<usize> = channels.iter().map(|c| c.columns.len()).collect();
         let scale = statistics(&values, columns, &widths, options.normalisation);
+        // A product where a quotient would do: a division a number is half the time of a build.
+        let inverse: Vec<(f64, f64)> = scale.iter().map(|(o, s)| (*o, 1.0 / s)).collect();
         for row in values.chunks_exact_mut(columns) {
-            for (value, (offset, scale)) in row.iter_mut().zip(&scale) {
-                *value = ((f64::from(*value) - offset) / scale) as f32;
-                if options.format == RowFormat::F16 {
-                    *value = widen(narrow(*value));
-                }
+            for (value, (offset, inverse)) in row.iter_mut().zip(&inverse) {
+                *value = ((f64::from(*value) - offset) * inverse) as f32;
             }
+        }
+        if options.format == RowFormat::F16 {
+            values.iter_mut().for_each(|v| *v = widen(narrow(*v)));
         }
         let given: Vec<f32> = channels.iter().map(|c| c.weight).collect();
         let mut weights = Vec::new();
@@ -401,7 +403,7 @@ impl MotionDatabase {
         self.fill_weights(&query.weights, weights)?;
         features.clear();
         for (column, (value, (offset, scale))) in query.features.iter().zip(&self.scale).enumerate() {
-            let normalised = ((f64::from(*value) - offset) / scale) as f32;
+            let normalised = ((f64::from(*value) - offset) * (1.0 / scale)) as f32;
             // Beyond this a square times a weight could leave f32.
             if normalised.is_nan() || normalised.abs() > 1e9 {
                 return Err(MatchError::BadQuery { column, value: *value });
