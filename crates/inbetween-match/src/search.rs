@@ -184,7 +184,8 @@ impl MotionDatabase {
         self.normalise_query(query, features, weights)?;
         self.check(query)?;
         best.clear();
-        if k == 0 {
+        // Without any category in the database a filter admits all rows or none.
+        if k == 0 || (self.tags.is_empty() && !query.filter.admits(0)) {
             return Ok(best);
         }
         if let Some(c) = &query.continuing
