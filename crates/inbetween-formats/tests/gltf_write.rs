@@ -3,7 +3,7 @@
 mod common;
 
 use inbetween::math::angle_between;
-use inbetween::{Clip, LocalPose, TrackData, TrackMask, Transform};
+use inbetween::{Clip, LocalPose, ModelPose, ScaleInherit, TrackData, TrackMask, Transform};
 use inbetween_formats::gltf::{Container, WriteOptions, write};
 use inbetween_formats::{Import, Input, ReadOptions, import, import_path};
 
@@ -142,6 +142,10 @@ fn pose_distance(a: &Import, b: &Import, clip: usize, shift: f64) -> (f64, Strin
         let late = LocalPose::of_clip(p, &a.skeleton, time + rounding, &TrackMask::all());
         let two = LocalPose::of_clip(q, &b.skeleton, time - shift, &TrackMask::all());
         for i in 0..one.joints.len() {
+            // Local scales differ on purpose where a node does not take over its parent's.
+            if a.skeleton.joints()[i].inherit != ScaleInherit::Full {
+                continue;
+            }
             let d = distance(&one.joints[i], &two.joints[i]) - distance(&one.joints[i], &late.joints[i]);
             if d > worst.0 {
                 worst = (d, format!("{} at {time} s, clip {:?}", a.skeleton.joints()[i].name, p.name));
@@ -149,6 +153,39 @@ fn pose_distance(a: &Import, b: &Import, clip: usize, shift: f64) -> (f64, Strin
         }
     }
     worst
+}
+
+#[test]
+fn nodes_that_ignore_their_parents_scale_stand_where_they_stood() {
+    let Some(dir) = common::data_dir() else { return };
+    let mut tested = 0;
+    for file in common::with_reference(&dir, &["fbx"]) {
+        let Ok(source) = import_path(&dir.join(&file), &ReadOptions::default()) else { continue };
+        let special = source.skeleton.joints().iter().any(|j| j.inherit != ScaleInherit::Full);
+        let written = write(&source, &WriteOptions::default()).unwrap();
+        if !special || written.notes.iter().any(|n| n.text.contains("parent's scale")) {
+            continue;
+        }
+        tested += 1;
+        let back = reread(&written.bytes);
+        for (p, q) in source.clips.iter().zip(&back.clips) {
+            for i in 0..=40 {
+                let time = p.start() + p.duration() * (0.011 + 0.97 * f64::from(i) / 40.0);
+                let world = |import: &Import, clip: &Clip| {
+                    let pose = LocalPose::of_clip(clip, &import.skeleton, time, &TrackMask::all());
+                    ModelPose::of(&import.skeleton, &pose)
+                };
+                let (one, two) = (world(&source, p), world(&back, q));
+                for (a, b) in one.joints.iter().zip(&two.joints) {
+                    let size = a.translation.length().max(1.0);
+                    assert!((a.translation - b.translation).length() < 2e-4 * size, "{file} at {time}");
+                    let columns = (a.matrix3 - b.matrix3).to_cols_array();
+                    assert!(columns.iter().all(|c| c.abs() < 2e-4), "{file} at {time}: {columns:?}");
+                }
+            }
+        }
+    }
+    assert!(tested > 0, "no file has such nodes");
 }
 
 #[test]

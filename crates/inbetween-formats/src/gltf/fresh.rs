@@ -12,7 +12,7 @@ use inbetween::{
 use serde_json::{Map, Value, json};
 
 use super::container::{Buffer, Document};
-use super::keys::{Motion, Shape, class, track_breaks};
+use super::keys::{Class, Keys, Motion, Shape, class, track_breaks};
 use super::rebuild::{set_transform, use_extension};
 use crate::{Import, Note, Severity};
 
@@ -130,7 +130,12 @@ fn losses(import: &Import, rest: &LocalPose, cameras: usize, lights: usize, note
         let tracks = import.clips.iter().flat_map(|c| &c.tracks);
         let mut tracks = tracks.filter(|t| t.binding.node == Some(node));
         (rest.joints[node].scale - DVec3::ONE).abs().max_element() > 1e-9
-            || tracks.any(|t| t.binding.property == Property::Scale)
+            || tracks.any(|t| {
+                let moves = |s: DVec3| (s - DVec3::ONE).abs().max_element() > 1e-9;
+                let times = t.data.key_times();
+                t.binding.property == Property::Scale
+                    && times.iter().any(|&time| moves(DVec3::from_slice(&t.value_at(time))))
+            })
     };
     let joints = import.skeleton.joints();
     let special = joints.iter().filter(|j| j.inherit != ScaleInherit::Full && j.parent.is_some_and(scaled));
@@ -198,6 +203,127 @@ pub(super) fn fold_pivots(import: &mut Import, tolerance: f64) {
             fold_pivot(clip, skeleton, node, tolerance);
         }
     }
+    let mut joints = skeleton.joints().to_vec();
+    for joint in &mut joints {
+        if let Some(pivot) = joint.pivot.take() {
+            joint.rest = pivot.fold(joint.rest);
+        }
+    }
+    import.skeleton = Skeleton::new(joints).expect("the tree is unchanged");
+}
+
+/// The curve that keys stand for, vectors only.
+fn curve_of(keys: &Keys) -> Option<Curve> {
+    let n = keys.times.len();
+    let row = |part: usize| -> Vec<f64> {
+        let width = keys.row();
+        (0..n).flat_map(|i| keys.values[i * width + 3 * part..i * width + 3 * part + 3].to_vec()).collect()
+    };
+    let (span, values, tangents) = match keys.shape {
+        Shape::Step => (SpanKind::Step, row(0), None),
+        Shape::Linear => (SpanKind::Linear, row(0), None),
+        Shape::Cubic => {
+            let tangents = Tangents { arrive: row(0), leave: row(2), ..Tangents::default() };
+            (SpanKind::Hermite, row(1), Some(Box::new(tangents)))
+        }
+    };
+    Curve::new(CurveParts {
+        kind: ValueKind::Vector(3),
+        times: keys.times.clone().into(),
+        values,
+        spans: Spans::Uniform(span),
+        tangents,
+        before: Extrapolation::Hold,
+        after: Extrapolation::Hold,
+    })
+    .ok()
+}
+
+/// Nodes that do not take over their parent's scale get the scale that undoes it, where it is the
+/// same along all axes (along several, a turned child would shear). They then inherit in full.
+pub(super) fn fold_scales(import: &mut Import, tolerance: f64) {
+    let mut joints = import.skeleton.joints().to_vec();
+    let ignoring = (0..joints.len()).filter(|&i| joints[i].inherit == ScaleInherit::Ignore);
+    let ignoring: Vec<(usize, usize)> = ignoring.filter_map(|i| Some((i, joints[i].parent?))).collect();
+    let even = |s: DVec3| s.max_element() - s.min_element() <= 1e-6 * s.abs().max_element();
+    let folded: Vec<(usize, usize)> = ignoring
+        .into_iter()
+        .filter(|&(_, parent)| {
+            let rest = joints[parent].rest.scale;
+            let fits = |s: DVec3| even(s) && s.x.abs() > 1e-9;
+            fits(rest) && import.clips.iter().all(|c| parent_scales(c, parent).into_iter().all(fits))
+        })
+        .collect();
+    for clip in &mut import.clips {
+        let mut changed = Vec::new();
+        for &(node, parent) in &folded {
+            let of = |node: usize| {
+                clip.tracks.iter().find(|t| {
+                    t.enabled && t.binding.node == Some(node) && t.binding.property == Property::Scale
+                })
+            };
+            let (own, above) = (of(node), of(parent));
+            if own.is_none() && above.is_none() {
+                continue;
+            }
+            let value = |track: Option<&Track>, rest: DVec3, time: f64| {
+                track.map_or(rest, |t| DVec3::from_slice(&t.value_at(time)))
+            };
+            let (rest, rest_above) = (joints[node].rest.scale, joints[parent].rest.scale);
+            if above.is_none() && rest_above == DVec3::ONE {
+                continue;
+            }
+            let eval = |time: f64, out: &mut [f64]| {
+                let scale = value(own, rest, time) / value(above, rest_above, time);
+                out.copy_from_slice(&scale.to_array());
+            };
+            let range = (clip.start(), clip.end());
+            let both = [own, above].into_iter().flatten();
+            let mut breaks: Vec<f64> = both.flat_map(|t| track_breaks(&t.data, range).0).collect();
+            breaks.sort_by(f64::total_cmp);
+            breaks.dedup();
+            let class = |track: Option<&Track>, w: &[f64]| {
+                track.map_or(Class::Constant, |t| class(&t.data, w[0], w[1]))
+            };
+            let classes = breaks.windows(2).map(|w| match class(above, w) {
+                Class::Constant => class(own, w),
+                _ => Class::Smooth,
+            });
+            let classes = classes.collect();
+            let motion = Motion { kind: ValueKind::Vector(3), eval: &eval, breaks, classes, start: range.0 };
+            let Some(curve) = curve_of(&motion.keys(tolerance)) else { continue };
+            let binding = Binding::node(node, joints[node].name.as_str(), Property::Scale);
+            let rest = (rest / rest_above).to_array().to_vec();
+            changed.push(Track::new(binding, TrackData::Curve(curve), rest));
+        }
+        for track in changed {
+            let same = |t: &Track| {
+                t.enabled && t.binding.node == track.binding.node && t.binding.property == Property::Scale
+            };
+            match clip.tracks.iter().position(same) {
+                Some(i) => clip.tracks[i] = track,
+                None => clip.tracks.push(track),
+            }
+        }
+    }
+    let scales: Vec<DVec3> = joints.iter().map(|j| j.rest.scale).collect();
+    for (node, parent) in folded {
+        joints[node].rest.scale = scales[node] / scales[parent];
+        joints[node].inherit = ScaleInherit::Full;
+    }
+    import.skeleton = Skeleton::new(joints).expect("the tree is unchanged");
+}
+
+/// Scales a node takes in a clip: at its keys and in the middle between them.
+fn parent_scales(clip: &Clip, node: usize) -> Vec<DVec3> {
+    let track = clip
+        .tracks
+        .iter()
+        .find(|t| t.enabled && t.binding.node == Some(node) && t.binding.property == Property::Scale);
+    let Some(track) = track else { return Vec::new() };
+    let mut times = track.data.key_times();
+    times.extend(times.windows(2).map(|w| 0.5 * (w[0] + w[1])).collect::<Vec<_>>());
+    times.iter().map(|&t| DVec3::from_slice(&track.value_at(t))).collect()
 }
 
 fn fold_pivot(clip: &mut Clip, skeleton: &Skeleton, node: usize, tolerance: f64) {
@@ -236,36 +362,14 @@ fn fold_pivot(clip: &mut Clip, skeleton: &Skeleton, node: usize, tolerance: f64)
         let turned = of(turn).max(of(size));
         // A straight move stays one; a turn or a change of size becomes a curve of the pivot.
         match turned {
-            None | Some(super::keys::Class::Constant) => of(move_).unwrap_or(super::keys::Class::Constant),
-            _ => super::keys::Class::Smooth,
+            None | Some(Class::Constant) => of(move_).unwrap_or(Class::Constant),
+            _ => Class::Smooth,
         }
     });
     let classes = classes.collect();
     let motion = Motion { kind: ValueKind::Vector(3), eval: &eval, breaks, classes, start: range.0 };
     let keys = motion.keys(tolerance);
-    let n = keys.times.len();
-    let row = |part: usize| -> Vec<f64> {
-        let width = keys.row();
-        (0..n).flat_map(|i| keys.values[i * width + 3 * part..i * width + 3 * part + 3].to_vec()).collect()
-    };
-    let (span, values, tangents) = match keys.shape {
-        Shape::Step => (SpanKind::Step, row(0), None),
-        Shape::Linear => (SpanKind::Linear, row(0), None),
-        Shape::Cubic => {
-            let tangents = Tangents { arrive: row(0), leave: row(2), ..Tangents::default() };
-            (SpanKind::Hermite, row(1), Some(Box::new(tangents)))
-        }
-    };
-    let curve = Curve::new(CurveParts {
-        kind: ValueKind::Vector(3),
-        times: keys.times.clone().into(),
-        values,
-        spans: Spans::Uniform(span),
-        tangents,
-        before: Extrapolation::Hold,
-        after: Extrapolation::Hold,
-    });
-    let Ok(curve) = curve else { return };
+    let Some(curve) = curve_of(&keys) else { return };
     let rest = matrix(&pivot.fold(joint.rest)).translation.to_array().to_vec();
     let folded = Track::new(
         Binding::node(node, joint.name.as_str(), Property::Translation),

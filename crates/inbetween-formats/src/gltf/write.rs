@@ -100,8 +100,9 @@ pub fn write(import: &Import, options: &WriteOptions) -> Result<Written, FormatE
         }
         _ => {
             convention::to_house(&mut own_units);
-            built = fresh::document(&own_units, &mut notes);
             fresh::fold_pivots(&mut own_units, options.tolerance);
+            fresh::fold_scales(&mut own_units, options.tolerance);
+            built = fresh::document(&own_units, &mut notes);
             &built
         }
     };
