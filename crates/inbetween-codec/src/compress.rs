@@ -1,14 +1,17 @@
 //! From the model to a compressed clip: which times carry frames, which tracks go into lanes and
 //! which stay keys, and the loop that measures the finished bytes and tries again until they hold.
 
+use std::sync::Arc;
+
 use inbetween::glam::DVec3;
 use inbetween::metric::{Shell, check_times, shell_offsets};
+use inbetween::sample::is_straight;
 use inbetween::{
     Clip, FrameRate, LocalPose, ModelPose, Property, Skeleton, SpanKind, Track, TrackData, TrackMask,
     Transform, ValueKind,
 };
 
-use crate::clip::CompressedClip;
+use crate::clip::{CompressedClip, pose_property};
 use crate::content::{Group, Lane, Target, Times, ValueLane, segment_start};
 use crate::encode::{self, Effort, Encoded, PoseSource, Tree, World, log8};
 use crate::format::{Fields, Payload, Widths, write_file, write_payload};
@@ -523,6 +526,9 @@ fn judge(
     blend: &mut Blend,
     limit: f64,
 ) -> Option<f64> {
+    if straight_between(source.clip, times, frames) {
+        return Some(0.0);
+    }
     let mut spent = 0.0f64;
     for &t in checks {
         let at = times.between(t, frames);
@@ -534,13 +540,15 @@ fn judge(
         if t - a < 1e-6 * (b - a) || b - t < 1e-6 * (b - a) {
             continue;
         }
+        // Midpoints are judged below, and again by the encoder.
+        if (t - (a + (b - a) / 2.0)).abs() <= 1e-4 * (b - a) {
+            continue;
+        }
         let ratio = blend.ratio(source, a, b, t);
         if ratio > limit {
             return None;
         }
-        if (t - (a + (b - a) / 2.0)).abs() > 1e-4 * (b - a) {
-            spent = spent.max(ratio);
-        }
+        spent = spent.max(ratio);
     }
     for f in 0..frames - 1 {
         let (a, b) = (times.at(f), times.at(f + 1));
@@ -549,6 +557,30 @@ fn judge(
         }
     }
     Some(spent)
+}
+
+/// True if nothing bends between frames: every span is straight and every key at a frame. Captured
+/// and baked motion is like that, and then no pose has to be looked at.
+fn straight_between(clip: &Clip, times: &Times, frames: usize) -> bool {
+    let mut last: Option<*const [f64]> = None;
+    clip.tracks.iter().filter(|t| t.enabled).all(|track| {
+        if track.binding.node.is_none() || pose_property(&track.binding.property).is_none() {
+            return true;
+        }
+        is_straight(&track.data)
+            && track.data.curves().iter().all(|c| {
+                // Tracks of captured motion share one array of times.
+                let array = Arc::as_ptr(c.times());
+                if last.is_some_and(|p| std::ptr::eq(p, array)) {
+                    return true;
+                }
+                last = Some(array);
+                c.times().iter().all(|&t| {
+                    let at = times.between(t, frames);
+                    at.blend < 1e-5 || at.blend > 1.0 - 1e-5
+                })
+            })
+    })
 }
 
 /// True if the last pose is to be the first.

@@ -150,7 +150,18 @@ impl Fitter {
             *v = f64::from(*n);
         }
         let fit = self.fit(degree, values);
-        for width in least..16 {
+        // A width far too small for what the fit leaves need not be tried.
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for (v, b) in values.iter().zip(&self.basis) {
+            let p = fit[1] * f64::from(b[0]) + fit[2] * f64::from(b[1]) + fit[3] * f64::from(b[2]);
+            low = low.min(v - p);
+            high = high.max(v - p);
+        }
+        let mut first = least;
+        while first < 15 && f64::from(1u32 << WIDTHS[first]) * 1.6 < high - low {
+            first += 1;
+        }
+        for width in first..16 {
             let form = Form::new(width, quarter, degree);
             if let Some(coefficients) = self.place(form, &fit, numbers) {
                 return Some(Packed { form, coefficients });

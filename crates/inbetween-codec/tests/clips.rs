@@ -1,72 +1,15 @@
 //! Whole clips through the codec: the bound, exactness, loops, every kind of track.
 
+mod figures;
+
+use figures::{Random, dance, limb};
 use inbetween::glam::{DQuat, DVec3};
 use inbetween::metric::{Shell, check_times, measure};
 use inbetween::{
-    Axis, Binding, Clip, Curve, FrameRate, Joint, LocalPose, Marker, ModelPose, Property, Skeleton, SpanKind,
-    Spans, Track, TrackData, TrackMask, Transform, ValueKind, Wrap,
+    Axis, Binding, Clip, Curve, LocalPose, Marker, ModelPose, Property, Skeleton, SpanKind, Spans, Track,
+    TrackData, TrackMask, ValueKind, Wrap,
 };
 use inbetween_codec::{CompressError, CompressOptions, JointTransform, Library, NodeMask, compress, unpack};
-
-/// A small generator, so that failures repeat.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
-fn limb(joints: usize, bone: f64) -> Skeleton {
-    let list = (0..joints)
-        .map(|j| {
-            let t = Transform {
-                translation: if j == 0 { DVec3::ZERO } else { DVec3::new(bone, 0.02 * j as f64, 0.0) },
-                ..Transform::IDENTITY
-            };
-            Joint::new(format!("joint {j}"), j.checked_sub(1), t)
-        })
-        .collect();
-    Skeleton::new(list).unwrap()
-}
-
-/// Every joint swings at its own pace with a little noise; the root wanders.
-fn dance(skeleton: &Skeleton, frames: usize, hz: f64, seed: u64) -> Clip {
-    let mut random = Random(seed);
-    let times: Vec<f64> = (0..frames).map(|f| f as f64 / hz).collect();
-    let end = times[frames - 1];
-    let mut clip = Clip::new("dance", 0.0, end).unwrap();
-    clip.rate = FrameRate::from_hz(hz, 1e-6);
-    for (n, j) in skeleton.joints().iter().enumerate() {
-        let (speed, size) = (1.0 + 4.0 * random.next(), 0.2 + random.next());
-        let axis = DVec3::new(random.next() - 0.5, random.next() - 0.5, random.next() + 0.1).normalize();
-        let values = times
-            .iter()
-            .flat_map(|t| {
-                let angle = size * inbetween::math::sin(speed * t) + 0.002 * random.next();
-                inbetween::math::axis_angle(axis, angle).to_array()
-            })
-            .collect();
-        let curve = Curve::linear(ValueKind::Rotation, times.clone(), values).unwrap();
-        clip.tracks.push(Track::new(
-            Binding::node(n, j.name.clone(), Property::Rotation),
-            TrackData::Curve(curve),
-            vec![0.0, 0.0, 0.0, 1.0],
-        ));
-    }
-    let values = times
-        .iter()
-        .flat_map(|t| [1.4 * t, 0.9 + 0.03 * inbetween::math::sin(9.0 * t), 0.2 * t * t])
-        .collect();
-    let curve = Curve::linear(ValueKind::Vector(3), times, values).unwrap();
-    clip.tracks.push(Track::new(
-        Binding::node(0, skeleton.joints()[0].name.clone(), Property::Translation),
-        TrackData::Curve(curve),
-        vec![0.0; 3],
-    ));
-    clip
-}
 
 /// Largest world error of the opened clip against the source, by the model's own poses.
 fn world_error(clip: &Clip, skeleton: &Skeleton, library: &Library, shell: f64) -> f64 {
@@ -517,5 +460,20 @@ fn a_compressed_clip_plays_through_the_same_door_as_a_clip() {
         let lamp =
             |k: usize| seen[k].iter().find(|(t, _)| both[k].binding(*t).node.is_none()).unwrap().1.clone();
         assert_eq!(lamp(0), lamp(1));
+    }
+}
+
+#[test]
+fn files_of_the_first_version_stay_readable() {
+    // Written by examples/first_files.rs.
+    let skeleton = limb(6, 0.25);
+    let clip = dance(&skeleton, 75, 30.0, 2026);
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/ibc");
+    for name in ["v1-runtime.ibc", "v1-at-rest.ibc"] {
+        let bytes = std::fs::read(format!("{folder}/{name}")).unwrap();
+        let library = Library::load(&bytes).unwrap();
+        assert!(world_error(&clip, &skeleton, &library, 0.03) <= 1e-3, "{name}");
+        assert_eq!(library.skeleton.find("joint 5"), [5]);
+        assert_eq!(library.clips[0].name(), "dance");
     }
 }
