@@ -41,8 +41,18 @@ pub struct Cli {
     command: commands::Command,
 }
 
+impl Cli {
+    /// Does what was typed.
+    ///
+    /// # Errors
+    /// As the command says.
+    pub fn run(self) -> output::Outcome {
+        self.command.run()
+    }
+}
+
 fn main() -> ExitCode {
-    let result = Cli::parse().command.run();
+    let result = Cli::parse().run();
     match result {
         Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {

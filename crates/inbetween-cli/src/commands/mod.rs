@@ -8,6 +8,7 @@ mod camera;
 mod completions;
 mod compress;
 mod convert;
+mod demo;
 mod diff;
 mod info;
 mod match_bake;
@@ -47,6 +48,7 @@ macro_rules! commands {
 }
 
 commands! {
+    demo: Demo,
     info: Info,
     sample: Sample,
     convert: Convert,

@@ -1,0 +1,190 @@
+//! The command as a shell sees it: documents, exit codes, files, and what it says to bad input.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A folder of the test's own, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("command-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A file of the project's own cases.
+fn case(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cases").join(path).display().to_string()
+}
+
+fn run(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_inbetween")).args(words).output().unwrap()
+}
+
+#[track_caller]
+fn document(words: &[&str]) -> Value {
+    let output = run(words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON document and nothing else")
+}
+
+/// Runs words that must fail with `code`; returns what standard error says.
+#[track_caller]
+fn refused(code: i32, words: &[&str]) -> String {
+    let output = run(words);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn info_lists_nodes_clips_and_tracks() {
+    let found = document(&["info", &case("E02-diff-two-clips/input.gltf"), "--json"]);
+    assert_eq!(found["format"], "gltf");
+    assert_eq!(found["clips"][0]["name"], "walk");
+    assert_eq!(found["clips"][0]["tracks"][0]["target"], "hip");
+    assert!(found["nodes"].as_array().unwrap().iter().any(|n| n["name"] == "foot"));
+}
+
+#[test]
+fn sample_gives_the_values_of_tracks_and_of_nodes_in_the_world() {
+    let file = case("X02-mirrored-node/input.gltf");
+    let found = document(&["sample", &file, "--at", "0,1", "--json"]);
+    assert_eq!(found["times"], serde_json::json!([0.0, 1.0]));
+    let found = document(&["sample", &file, "--at=1", "--world", "--target", "knob", "--json"]);
+    let place = &found["tracks"][0]["values"][0];
+    assert!((place[0].as_f64().unwrap() + 1.0).abs() < 1e-5, "{place}");
+}
+
+#[test]
+fn a_bare_number_is_refused_with_a_word_on_units() {
+    let out = folder("bare");
+    let text = refused(
+        2,
+        &[
+            "reduce",
+            &case("E02-diff-two-clips/input.gltf"),
+            "-o",
+            &out.join("o.gltf").display().to_string(),
+            "--max-error",
+            "0.001",
+        ],
+    );
+    assert!(text.contains("no unit"), "{text}");
+    assert!(names(&out).is_empty());
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    assert!(refused(2, &["info", "no-such-file.glb"]).contains("no-such-file.glb"));
+    let file = case("E02-diff-two-clips/input.gltf");
+    assert!(refused(2, &["sample", &file, "--at", "0", "--clip", "run"]).contains("\"walk\""));
+    assert!(refused(2, &["sample", &file, "--at", "0", "--target", "nose"]).contains("nose"));
+}
+
+#[test]
+fn a_broken_file_leaves_nothing_half_written() {
+    let out = folder("broken");
+    let target = out.join("o.glb").display().to_string();
+    for words in [["reduce", "-o"], ["convert", "-o"]] {
+        refused(2, &[words[0], &case("Z04-glb-cut/input.glb"), words[1], &target]);
+    }
+    assert!(names(&out).is_empty(), "{:?}", names(&out));
+}
+
+#[test]
+fn an_input_is_never_overwritten() {
+    let out = folder("overwrite");
+    let file = out.join("a.gltf");
+    std::fs::copy(case("E02-diff-two-clips/input.gltf"), &file).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let name = file.display().to_string();
+    for command in ["reduce", "convert"] {
+        assert!(refused(2, &[command, &name, "-o", &name]).contains("never overwritten"));
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn reduce_reports_what_holds_on_the_written_file() {
+    let out = folder("reduce");
+    let (target, page) = (out.join("o.glb").display().to_string(), out.join("r.html").display().to_string());
+    let source = case("R03-chain-of-eight/input.glb");
+    let found =
+        document(&["reduce", &source, "-o", &target, "--max-error", "2mm", "--report", &page, "--json"]);
+    assert_eq!(found["holds"], true);
+    assert_eq!(found["verified"], "reread from the written file");
+    let clip = &found["clips"][0];
+    assert!(clip["keys"].as_u64() < clip["source_keys"].as_u64());
+    assert!(clip["max_error"]["value"].as_f64().unwrap() <= 0.002);
+    document(&["diff", &source, &target, "--max-error", "2mm", "--json"]);
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("<svg") && !html.contains("http://") && !html.contains("https://"));
+    assert_eq!(names(&out), ["o.glb", "r.html"]);
+}
+
+#[test]
+fn diff_ends_with_one_only_beyond_the_limit_and_names_the_place() {
+    let (a, b) = (case("E02-diff-two-clips/input.gltf"), case("E02-diff-two-clips/input_b.gltf"));
+    let text = refused(1, &["diff", &a, &b, "--max-error", "20mm"]);
+    assert!(text.contains("foot") && text.contains("0.7 s"), "{text}");
+    assert!(run(&["diff", &a, &b, "--max-error", "50mm"]).status.success());
+    assert!(run(&["diff", &a, &b]).status.success());
+}
+
+#[test]
+fn plots_are_pictures() {
+    let out = folder("plot");
+    let source = case("R03-chain-of-eight/input.glb");
+    for (name, head) in [("p.svg", &b"<svg"[..]), ("p.png", &b"\x89PNG"[..])] {
+        let target = out.join(name).display().to_string();
+        assert!(run(&["plot", &source, "-o", &target]).status.success());
+        assert!(std::fs::read(target).unwrap().starts_with(head));
+    }
+}
+
+#[test]
+fn a_cut_begins_at_zero_and_has_its_length() {
+    let target = folder("cut").join("cut.glb").display().to_string();
+    let source = case("E01-cut-out-a-range/input.gltf");
+    assert!(run(&["convert", &source, "-o", &target, "--start", "2.25", "--end", "4"]).status.success());
+    let found = document(&["info", &target, "--json"]);
+    assert!((found["clips"][0]["duration"].as_f64().unwrap() - 1.75).abs() < 1e-6);
+    let text = refused(2, &["convert", &source, "-o", &target, "--start", "9", "--end", "10"]);
+    assert!(text.contains("runs from"), "{text}");
+}
+
+#[test]
+fn a_compressed_clip_reads_like_any_other() {
+    let target = folder("ibc").join("chain.ibc").display().to_string();
+    let source = case("R03-chain-of-eight/input.glb");
+    assert!(run(&["compress", &source, "-o", &target, "--max-error", "1mm"]).status.success());
+    assert_eq!(document(&["info", &target, "--json"])["format"], "ibc");
+    document(&["diff", &source, &target, "--max-error", "1.5mm", "--json"]);
+}
+
+#[test]
+fn every_command_shows_examples() {
+    for command in
+        ["info", "sample", "convert", "reduce", "compress", "diff", "check", "plot", "demo", "completions"]
+    {
+        let output = run(&[command, "--help"]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("Examples:"), "{command}");
+    }
+}
+
+#[test]
+fn shells_can_complete_the_words() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(String::from_utf8_lossy(&run(&["completions", shell]).stdout).contains("reduce"));
+    }
+}
