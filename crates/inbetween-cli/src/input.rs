@@ -41,9 +41,6 @@ impl ReadArgs {
         if is_ibc(path) {
             return read_ibc(path);
         }
-        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("ibc")) {
-            return compressed(path);
-        }
         let options = ReadOptions { unit: self.unit, file_units, ..ReadOptions::default() };
         Ok(import_path(path, &options)?)
     }
@@ -69,22 +66,6 @@ fn read_ibc(path: &Path) -> Result<Import, Failure> {
         convention: Convention::HOUSE,
         in_house_units: true,
         source: Source::None,
-    })
-}
-
-/// A compressed file as clips: what its decoder gives, a key at each stored frame.
-fn compressed(path: &Path) -> Result<Import, Failure> {
-    let wrong = |e: &dyn std::fmt::Display| Failure::wrong(format!("{}: {e}", path.display()));
-    let bytes = std::fs::read(path).map_err(|e| wrong(&e))?;
-    let library = inbetween_codec::Library::load(&bytes).map_err(|e| wrong(&e))?;
-    Ok(Import {
-        format: "ibc",
-        clips: library.clips.iter().map(|c| c.to_clip(&library.skeleton)).collect(),
-        skeleton: library.skeleton,
-        notes: Vec::new(),
-        convention: inbetween_formats::Convention::HOUSE,
-        in_house_units: true,
-        source: inbetween_formats::Source::None,
     })
 }
 

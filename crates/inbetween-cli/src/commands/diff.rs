@@ -127,8 +127,13 @@ impl Files {
         let pairs = chosen
             .par_iter()
             .map(|&(first, second)| {
-                let found =
-                    compare::compare((&a.clips[first], &a.skeleton), (&b.clips[second], &b.skeleton), shell);
+                let (mut x, mut y) = (Cow::Borrowed(&a.clips[first]), Cow::Borrowed(&b.clips[second]));
+                // Formats without a clock of their own begin every clip at 0.
+                if (x.start() - y.start()).abs() > 1e-6 {
+                    x = Cow::Owned(edit::rebase_to_zero(&x));
+                    y = Cow::Owned(edit::rebase_to_zero(&y));
+                }
+                let found = compare::compare((&x, &a.skeleton), (&y, &b.skeleton), shell);
                 bar.step();
                 Pair { first, second, found }
             })
