@@ -1,0 +1,135 @@
+//! Motion matching over the locomotion clips, from files to a judged run, by the command.
+//!
+//! The clips are not part of the project. Their folder is `INBETWEEN_DATA`, else `../shared/data`
+//! beside the workspace; where it is missing this says so, and fails only under `CI`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const SCHEMA: &str = r#"
+interval = "1/30"
+root = "Root"
+[[tag]]
+set = ["do-not-use"]
+to_s = "1/60"
+[[channel]]
+type = "joint_position"
+joint = "LeftFoot"
+[[channel]]
+type = "joint_position"
+joint = "RightFoot"
+[[channel]]
+type = "joint_velocity"
+joint = "LeftFoot"
+[[channel]]
+type = "joint_velocity"
+joint = "RightFoot"
+[[channel]]
+type = "joint_velocity"
+joint = "Hips"
+[[channel]]
+type = "trajectory_position"
+offsets_s = [0.33, 0.66, 1.0]
+weight = 3
+[[channel]]
+type = "trajectory_facing"
+offsets_s = [0.33, 0.66, 1.0]
+weight = 2
+"#;
+
+const SCRIPT: &str = r"
+duration_s = 24
+[[step]]
+[[step]]
+at_s = 2
+speed_m_s = 1.4
+[[step]]
+at_s = 6
+speed_m_s = 1.4
+heading_deg = 90
+[[step]]
+at_s = 10
+speed_m_s = 2.5
+heading_deg = 90
+[[step]]
+at_s = 14
+speed_m_s = 2.0
+heading_deg = -90
+[[step]]
+at_s = 18
+speed_m_s = 1.2
+[[step]]
+at_s = 22
+";
+
+fn clips() -> Option<Vec<PathBuf>> {
+    let data = std::env::var_os("INBETWEEN_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let folder = data.join("locomotion");
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!("NOT RUN: the locomotion clips are not in {}", folder.display());
+        assert!(std::env::var_os("CI").is_none(), "the data must be there under CI");
+        return None;
+    };
+    let mut files: Vec<PathBuf> =
+        entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "glb")).collect();
+    files.sort();
+    Some(files)
+}
+
+/// Runs the command; its exit code and standard output.
+fn inbetween(arguments: &[&str], files: &[PathBuf]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_inbetween"))
+        .args(arguments)
+        .args(files)
+        .output()
+        .expect("it starts");
+    let error = String::from_utf8_lossy(&output.stderr);
+    let code = output.status.code().unwrap_or(-1);
+    assert!(code <= 1, "{arguments:?}: exit {code}: {error}");
+    (code, String::from_utf8(output.stdout).expect("it prints UTF-8"))
+}
+
+#[test]
+fn the_locomotion_clips_follow_a_scripted_path_without_sliding_more_than_they_do_themselves() {
+    let Some(files) = clips() else { return };
+    let folder = std::env::temp_dir().join(format!("inbetween-match-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (schema, script, database, glb, page) =
+        (path("s.toml"), path("p.toml"), path("d.ibm"), path("run.glb"), path("run.html"));
+    std::fs::write(&schema, SCHEMA).unwrap();
+    std::fs::write(&script, SCRIPT).unwrap();
+
+    let bake = ["match", "bake", "--schema", &schema, "-o", &database, "--json"];
+    let (code, text) = inbetween(&bake, &files);
+    let baked: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, baked["columns"].as_u64()), (0, Some(27)));
+    assert!(baked["rows"].as_u64().unwrap() > 40_000);
+    let check = ["match", "bake", "--schema", &schema, "-o", &database, "--check"];
+    assert_eq!(inbetween(&check, &files).0, 0, "just baked");
+    std::fs::write(&schema, SCHEMA.replace("weight = 3", "weight = 4")).unwrap();
+    assert_eq!(inbetween(&check, &files).0, 1, "the schema has changed");
+
+    let run = ["match", "run", &database, "--script", &script, "-o", &glb, "--page", &page, "--json"];
+    let judged: Value = serde_json::from_str(&inbetween(&run, &[]).1).unwrap();
+    let number = |key: &str| judged[key].as_f64().unwrap();
+    for change in judged["changes"].as_array().unwrap() {
+        assert_eq!(change["followed"], true, "{change}");
+    }
+    assert!(
+        number("foot_sliding_m_s") <= number("clip_foot_sliding_m_s") + 0.005,
+        "feet slide {} m/s, the clips {}",
+        number("foot_sliding_m_s"),
+        number("clip_foot_sliding_m_s")
+    );
+
+    let info: Value = serde_json::from_str(&inbetween(&["info", &glb, "--json"], &[]).1).unwrap();
+    let duration = info["clips"][0]["duration"].as_f64().unwrap();
+    assert!((duration - (24.0 - 1.0 / 60.0)).abs() < 1e-3, "{duration}");
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("<svg") && html.contains("Over the ground") && !html.contains("NaN"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
