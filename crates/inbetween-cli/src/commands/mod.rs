@@ -29,6 +29,7 @@ macro_rules! commands {
     ($($(#[$attribute:meta])* $module:ident: $name:ident,)*) => {
         /// What to do.
         #[derive(clap::Subcommand)]
+        #[allow(clippy::large_enum_variant, reason = "one is made a run")]
         pub enum Command {
             $($(#[$attribute])* $name($module::$name),)*
         }

@@ -627,7 +627,7 @@ pub fn key_bytes(clip: &Clip) -> u64 {
 /// The watched points, for the sentence in a report.
 pub fn shell_words(shell: metric::Shell) -> String {
     match shell {
-        metric::Shell::Fixed(m) if m == 0.0 => "the origin of every node".to_owned(),
+        metric::Shell::Fixed(0.0) => "the origin of every node".to_owned(),
         metric::Shell::Fixed(m) => {
             format!("the origin of every node and the points {} from it along its axes", show_length(m))
         }

@@ -4,7 +4,7 @@ use inbetween::math::angle_between;
 use inbetween::{Property, SpanKind, TrackData, glam::DQuat};
 use serde_json::Value;
 
-use crate::subject::{Subject, comparison_times, key_count, number, property_of};
+use crate::subject::{Subject, key_count, number, property_of};
 use crate::{Check, Verdict};
 
 /// The table.
@@ -290,9 +290,4 @@ fn file_not_larger_than_source(subject: &Subject, _: &Value) -> Verdict {
     with_source(subject, |file, source| {
         Verdict::that(file.size <= source.size, || format!("{} bytes of {}", file.size, source.size))
     })
-}
-
-/// Key times and midpoints of a clip of a file.
-pub fn times_of(file: &crate::subject::File, clip: usize) -> Vec<f64> {
-    comparison_times(&file.house.clips[clip])
 }
