@@ -169,7 +169,8 @@ fn sparse_keys_are_sampled_on_the_clip_s_own_frames() {
 
 #[test]
 fn scales_pivots_and_rest_rotations_keep_every_node_s_place_in_the_world() {
-    let edits: [(&str, fn(&mut Vec<Joint>)); 4] = [
+    type Edit = fn(&mut Vec<Joint>);
+    let edits: [(&str, Edit); 4] = [
         ("rest rotation", |j| j[1].rest.rotation = axis_angle(DVec3::X, 0.8)),
         ("scale", |j| j[0].rest.scale = DVec3::splat(2.5)),
         ("scale that is not taken over", |j| {
