@@ -378,6 +378,19 @@ fn joints_may_nest_thousands_deep() {
 }
 
 #[test]
+fn a_file_with_every_looseness_at_once_is_read_and_its_repairs_are_said() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/clips/loose.bvh");
+    let import = read(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(import.skeleton.joints()[0].name, "Left Hip");
+    assert_eq!(import.skeleton.joints()[1].tips, [DVec3::new(0.0, -0.42, 0.0)]);
+    assert_eq!(import.clips[0].rate, FrameRate::new(30000, 1001));
+    assert_eq!(value(&import, 0, Property::Translation, 1.0), [1.0, 2.0, 3.0]);
+    assert_eq!(value(&import, 1, Property::Rotation, 0.0), value(&import, 1, Property::Rotation, 1.0));
+    let said = notes(&import);
+    assert!(said.contains("10.5-3.25") && said.contains("line 19") && import.notes.len() == 2, "{said}");
+}
+
+#[test]
 fn more_keys_than_the_limit_are_refused() {
     let options = ReadOptions { max_keys: 3, ..ReadOptions::default() };
     let text = two_joints(PLAIN);

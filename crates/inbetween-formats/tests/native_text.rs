@@ -66,6 +66,29 @@ fn the_first_example_means_what_it_says() {
 }
 
 #[test]
+fn a_stage_written_by_hand_plays_as_it_reads() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/clips/stage.inb");
+    let import = read(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let clip = &import.clips[0];
+    let find = |target: &str, property: &str| {
+        let fits = |t: &&Track| t.binding.target == target && t.binding.property.name() == property;
+        clip.tracks.iter().find(fits).unwrap()
+    };
+    assert_eq!(clip.markers[0], Marker { time: 0.5, name: "lamp on".to_owned() });
+    assert_eq!(find("Lamp", "visible").value_at(0.49), [0.0]);
+    assert_eq!(find("Lamp", "light.intensity").value_at(9.0), [800.0]);
+    let door = find("Door", "rotation");
+    let degrees = |t: f64| {
+        let q = door.value_at(t);
+        2.0 * f64::atan2(q[1], q[3]).to_degrees()
+    };
+    assert!((degrees(3.0) - 80.0).abs() < 1e-12 && degrees(0.0).abs() < 1e-12);
+    // It swings back once, mirrored in time.
+    assert!((degrees(3.3) - degrees(2.7)).abs() < 1e-9 && degrees(9.0).abs() < 1e-9);
+    assert!(import.skeleton.joints()[2].pivot.is_some());
+}
+
+#[test]
 fn units_and_axes_of_a_file_by_hand_become_the_house_s() {
     let text = "inbetween-clips 1\nunit 0.01\naxes x z -y\nnode a\ntranslation 120 60 75\n";
     let import = read(text).unwrap();
