@@ -464,7 +464,7 @@ fn one(real: &Real, count: usize, peers: Option<usize>, nanoflann: Option<&Nanof
         let folded_queries: Vec<Vec<f32>> = queries.iter().take(number).map(|q| fold(q)).collect();
         let ours = ask(&database, Method::Tree, Weights::Schema, all, &queries[..folded_queries.len()], 2);
         let middle = ours.sorted[ours.sorted.len() / 2];
-        let mut peer = |name: &str, theirs: &Timed, note: &str| {
+        let peer = |name: &str, theirs: &Timed, note: &str| {
             agrees(name, &ours, theirs);
             let times = theirs.sorted[theirs.sorted.len() / 2] / middle;
             report(name, theirs, &format!("{times:.1} × the tree  {note}"));

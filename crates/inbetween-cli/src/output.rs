@@ -76,7 +76,7 @@ pub fn print(text: &str) -> Outcome {
 /// Writes one JSON document to standard output.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print`](fn@print).
 pub fn print_json(document: &serde_json::Value) -> Outcome {
     print(&format!("{document:#}\n"))
 }
