@@ -355,6 +355,9 @@ pub(super) struct Motion<'a> {
 /// Spans shorter than this are not halved again, seconds.
 const SHORTEST: f64 = 1e-4;
 
+/// A track that takes more keys than this is left as near as it came.
+const MOST_FITTED: usize = 1 << 20;
+
 /// How far beside a time to look for what a curve runs towards there. Repetition computes where a
 /// pass begins with a few roundings, so the next f64 may still lie in the pass before.
 fn nudge(time: f64) -> f64 {
@@ -558,7 +561,9 @@ impl Fit<'_> {
             let size = va.iter().chain(vb).fold(0.0f64, |m, v| m.max(v.abs()));
             // f32 holds values no closer than this.
             let allowed = self.tolerance.max(size * f64::from(f32::EPSILON));
-            if off > allowed && b - a > SHORTEST {
+            // f32 cannot tell times apart that are closer than its spacing there.
+            let shortest = SHORTEST.max(4.0 * f64::from(f32::EPSILON) * a.abs().max(b.abs()));
+            if off > allowed && b - a > shortest && self.times.len() < MOST_FITTED {
                 let middle = 0.5 * (a + b);
                 let vm = self.aligned(middle, va);
                 self.span(class, a, va, middle, &vm);
