@@ -8,8 +8,8 @@
 //!
 //! Linear time and, apart from the result, `WIDTH` words per kept key.
 
-use super::cone::Tolerance;
-use super::search::patience;
+use super::cone::{ScalarCone, Tolerance};
+use super::search::{self, patience};
 
 /// An end reached, and which end of the layer before it was reached from.
 #[derive(Clone, Copy)]
@@ -65,7 +65,8 @@ impl<const WIDTH: usize> Cones<WIDTH> {
 /// - `times`: strictly increasing seconds; `values`: as many, in some unit; `tolerance` in that unit, ≥ 0.
 /// - returns the kept indices, increasing, first and last sample among them.
 ///
-/// Every skipped sample is tested. Linear time whatever the curve; more than 100 million samples a second.
+/// Every skipped sample is tested. Linear time whatever the curve: 40 to 125 million samples a second and core
+/// where more than a hundred keys stay. Where fewer do, up to 64 looks a sample are spent on finding the fewest.
 ///
 /// # Panics
 /// If the two lengths differ.
@@ -78,12 +79,26 @@ pub fn nearly_optimal_scalar(times: &[f64], values: &[f64], tolerance: impl Tole
     if kept.len() == 2 || kept.len() > FEW {
         return kept;
     }
-    let wide = beam::<16>(times, values, &tolerance);
+    let mut spans = ScalarCone::new(times, values, Borrowed(&tolerance));
+    let wide = search::nearly_optimal(&mut spans, WIDE);
     if wide.len() < kept.len() { wide } else { kept }
 }
 
-/// Where so few keys are left, one key too many is more than a twentieth, and a wider beam is tried as well.
-const FEW: usize = 24;
+/// Where no more keys than this are left, one or two too many are a twentieth, and a search that goes nearly
+/// everywhere is made as well.
+const FEW: usize = 100;
+
+/// Samples that search may look at per sample. Still linear, and on short curves enough for the optimum.
+const WIDE: usize = 64;
+
+/// A tolerance that belongs to the caller.
+struct Borrowed<'a, T>(&'a T);
+
+impl<T: Tolerance> Tolerance for Borrowed<'_, T> {
+    fn at(&self, index: usize) -> f64 {
+        self.0.at(index)
+    }
+}
 
 fn beam<const WIDTH: usize>(times: &[f64], values: &[f64], tolerance: &impl Tolerance) -> Vec<usize> {
     let n = times.len();
