@@ -127,6 +127,9 @@ fn line(row: &Row) {
     );
 }
 
+/// The rows of a file, or why it has none.
+type Surveyed = Result<Vec<Row>, String>;
+
 fn main() -> ExitCode {
     let data = std::env::var("INBETWEEN_DATA").unwrap_or_else(|_| "../shared/data".to_owned());
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -141,7 +144,7 @@ fn main() -> ExitCode {
     );
     // Files in any order over the cores, the table in the order of the files.
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<(usize, Result<Vec<Row>, String>)>> = Mutex::default();
+    let results: Mutex<Vec<(usize, Surveyed)>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
