@@ -8,11 +8,12 @@ const validator = require(path.join(process.argv[2], 'node_modules', 'gltf-valid
   let bad = 0;
   for (const name of fs.readdirSync(process.argv[3]).filter((n) => n.endsWith('.glb'))) {
     const bytes = new Uint8Array(fs.readFileSync(path.join(process.argv[3], name)));
-    const report = await validator.validateBytes(bytes, { uri: name, maxIssues: 20 });
-    const errors = report.issues.messages.filter((m) => m.severity === 0);
-    console.log(`${name}: ${report.issues.numErrors} errors, ${report.issues.numWarnings} warnings`);
+    const report = await validator.validateBytes(bytes, { uri: name, maxIssues: 200 });
+    // Textures beside a source are not part of this; everything else counts.
+    const errors = report.issues.messages.filter((m) => m.severity === 0 && m.code !== 'IO_ERROR');
+    console.log(`${name}: ${errors.length} errors, ${report.issues.numWarnings} warnings`);
     for (const e of errors) console.log(`  ${e.code} ${e.pointer} ${e.message}`);
-    if (report.issues.numErrors > 0) bad++;
+    if (errors.length > 0) bad++;
   }
   process.exit(bad ? 1 : 0);
 })();

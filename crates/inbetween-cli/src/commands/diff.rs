@@ -128,9 +128,10 @@ impl Files {
             .par_iter()
             .map(|&(first, second)| {
                 let (mut x, mut y) = (Cow::Borrowed(&a.clips[first]), Cow::Borrowed(&b.clips[second]));
-                // Formats without a clock of their own begin every clip at 0.
-                if (x.start() - y.start()).abs() > 1e-6 {
+                // glTF knows no time before 0: a clip that began there was moved to begin at 0.
+                if x.start() < 0.0 && y.start() == 0.0 {
                     x = Cow::Owned(edit::rebase_to_zero(&x));
+                } else if y.start() < 0.0 && x.start() == 0.0 {
                     y = Cow::Owned(edit::rebase_to_zero(&y));
                 }
                 let found = compare::compare((&x, &a.skeleton), (&y, &b.skeleton), shell);
@@ -140,6 +141,14 @@ impl Files {
             .collect();
         Ok(Compared { a, b, pairs, only_a, only_b: if self.clip.is_some() { Vec::new() } else { only_b } })
     }
+}
+
+/// True if two clips last as long, or end together where one begins at 0 only because its format
+/// (glTF) knows no later beginning and holds the first pose until then.
+pub fn same_length(a: &Clip, b: &Clip) -> bool {
+    let near = |x: f64, y: f64| (x - y).abs() <= 1e-4;
+    let held = |from: &Clip, to: &Clip| from.start() == 0.0 && to.start() > 0.0 && near(from.end(), to.end());
+    near(a.duration(), b.duration()) || held(a, b) || held(b, a)
 }
 
 /// Clips that belong together: those of one name if each file has one of it, else in order.
@@ -233,7 +242,7 @@ impl Compared {
                 let name = node_name(&self.a.skeleton, node);
                 out.push(format!("clip {:?}: node {name} is gone", a.name));
             }
-            if (a.duration() - b.duration()).abs() > 1e-4 {
+            if !same_length(a, b) {
                 out.push(format!(
                     "clip {:?} lasts {} s in the first file and {} s in the second",
                     a.name,
