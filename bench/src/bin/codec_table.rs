@@ -1,15 +1,20 @@
 //! Prints how the codec stands against the measured peers, over real clips.
 //!
 //! ```text
-//! cargo run --release -p inbetween-bench --bin codec_table -- [PEERS.csv]
+//! cargo run --release -p inbetween-bench --bin codec_table -- [PEERS.csv] [--each] [--only NAME]
 //! ```
+//!
+//! `--each` prints a line for every clip, `--only` takes the clips whose name has the letters.
 //!
 //! Clips come from the data folder (`INBETWEEN_DATA`, else `../shared/data`), as frames at the rate
 //! the peers' table gives, with straight lines between them: what the peers were given too. A clip
 //! stands alone, without names, parents or a rest pose. Bytes are those of a whole chunk and the
 //! file's header. The error is measured on the opened bytes at all frames and midpoints, at each
 //! node's origin and 3 cm along its axes; a sample is one node at one time. Build with
-//! `RUSTFLAGS=-Ctarget-cpu=x86-64-v3` to compare speeds with the peers' figures.
+//! `RUSTFLAGS=-Ctarget-cpu=x86-64-v3` to compare speeds with the peers' figures. Speeds are least
+//! times of rounds in which decoder and yardstick take turns: a pose at random times, forward by
+//! 1/60 s with a cursor, one node, and a crowd of 1 000 characters, each with a pose and time of
+//! its own, after the caches were flushed. Means are geometric.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -48,6 +53,9 @@ struct Raw {
     frames: Vec<Vec<JointTransform>>,
 }
 
+/// Random, forward and crowd over the yardstick; one node over a pose; a pose in nanoseconds.
+const SPEEDS: usize = 5;
+
 /// Sums over clips of a kind.
 #[derive(Clone, Copy, Default)]
 struct Sum {
@@ -59,14 +67,25 @@ struct Sum {
     clips: usize,
     seconds: f64,
     raw: f64,
-    speed: [f64; 4],
+    /// Seconds a raw byte of the slowest clip.
+    slowest: f64,
+    speed: [f64; SPEEDS],
+    /// The rig of 68 nodes: one node over a pose.
+    one_of_68: f64,
 }
 
 fn main() {
     let data =
         std::env::var_os("INBETWEEN_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
-    let peers =
-        std::env::args_os().nth(1).map_or_else(|| data.join("../anchors/codec_peers.csv"), PathBuf::from);
+    let (mut peers, mut each, mut only) = (data.join("../anchors/codec_peers.csv"), false, String::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(a) = arguments.next() {
+        match a.as_str() {
+            "--each" => each = true,
+            "--only" => only = arguments.next().unwrap_or_default(),
+            path => peers = PathBuf::from(path),
+        }
+    }
     let Ok(text) = std::fs::read_to_string(&peers) else {
         println!("not run: {} is not there", peers.display());
         std::process::exit(i32::from(std::env::var_os("CI").is_some()));
@@ -76,7 +95,7 @@ fn main() {
     for (k, (bound, name)) in [(1e-4, "0.01 cm"), (1e-3, "0.1 cm")].into_iter().enumerate() {
         let mut sums = [Sum::default(); 4];
         let mut missing = Vec::new();
-        for w in wanted.iter().filter(|w| w.counted) {
+        for w in wanted.iter().filter(|w| w.counted && w.clip.contains(&only)) {
             let options = ReadOptions { file_units: true, ..ReadOptions::default() };
             let import = files
                 .entry(w.file.clone())
@@ -86,6 +105,24 @@ fn main() {
                 continue;
             };
             let one = measure(&raw, w, bound, k);
+            if each {
+                println!(
+                    "{:40} {:4} nodes {:5} frames  runtime {:8} {:.3}  at rest {:8} {:.3}  {:5.1} MB/s  random {:.2} forward {:.2} crowd {:.2} node 1/{:.1} {:.0} ns",
+                    w.clip,
+                    w.joints,
+                    w.frames,
+                    one.runtime,
+                    one.runtime / one.acl,
+                    one.rest,
+                    one.rest / one.acl,
+                    one.raw / one.seconds / 1e6,
+                    one.speed[0],
+                    one.speed[1],
+                    one.speed[2],
+                    1.0 / one.speed[3],
+                    one.speed[4]
+                );
+            }
             let kind = match Path::new(&w.file).extension().and_then(|e| e.to_str()) {
                 Some("bvh") => 0,
                 Some("fbx") => 2,
@@ -101,18 +138,22 @@ fn main() {
                 t.clips += 1;
                 t.seconds += one.seconds;
                 t.raw += one.raw;
-                for i in 0..4 {
+                if w.joints == 68 {
+                    t.one_of_68 = one.speed[3];
+                }
+                t.slowest = t.slowest.max(one.seconds / one.raw);
+                for i in 0..SPEEDS {
                     t.speed[i] += one.speed[i].max(1e-9).ln();
                 }
             }
         }
         println!(
-            "\ntrue {name}       clips  samples over      runtime bytes   / ACL    at rest bytes   / ACL   encode MB/s   pose/yardstick random, forward; one node of a pose"
+            "\ntrue {name}       clips  samples over      runtime bytes   / ACL    at rest bytes   / ACL   encode MB/s (slowest clip)   pose/yardstick random, forward, crowd; one node of a pose"
         );
         for (s, kind) in sums.iter().zip(["BVH", "GLB", "FBX", "all"]) {
             let mean = |i: usize| (s.speed[i] / s.clips.max(1) as f64).exp();
             println!(
-                "{kind:14} {:8} {:5} of {:9} {:15} {:7.3} {:16} {:7.3} {:13.1}   {:.2} {:.2}   1/{:.1}",
+                "{kind:14} {:8} {:5} of {:9} {:15} {:7.3} {:16} {:7.3} {:13.1} ({:4.1})   {:.2} {:.2} {:.2}   1/{:.1}",
                 s.clips,
                 s.over,
                 s.samples,
@@ -121,10 +162,15 @@ fn main() {
                 s.rest,
                 s.rest / s.acl,
                 s.raw / s.seconds / 1e6,
+                1e-6 / s.slowest,
                 mean(0),
                 mean(1),
-                1.0 / mean(2),
+                mean(2),
+                1.0 / mean(3),
             );
+            if s.one_of_68 > 0.0 && kind == "all" {
+                println!("one node of the rig of 68: 1/{:.1} of a pose", 1.0 / s.one_of_68);
+            }
         }
         if !missing.is_empty() {
             println!("not read as the table says: {}", missing.join(", "));
@@ -307,6 +353,7 @@ fn measure(raw: &Raw, w: &Wanted, bound: f64, setting: usize) -> Sum {
         seconds,
         raw: (raw.frames.len() * raw.parents.len() * 40) as f64,
         speed,
+        ..Sum::default()
     }
 }
 
@@ -364,8 +411,13 @@ fn yardstick(a: &[JointTransform], b: &[JointTransform], u: f32, out: &mut [Join
     }
 }
 
-/// Random over yardstick, forward at 60 Hz over yardstick, one node over a pose, pose in ns.
-fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; 4] {
+/// Characters of the crowd.
+const CROWD: usize = 1000;
+/// Bytes read between two crowds.
+const BALLAST: usize = 384 << 20;
+
+/// See [`SPEEDS`]. The least of many rounds counts, in which all take turns.
+fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; SPEEDS] {
     let clip = &library.clips[0];
     let n = raw.parents.len();
     let mut out = vec![JointTransform::IDENTITY; n];
@@ -375,7 +427,13 @@ fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; 4] {
         (state >> 33) as f64 / (1u64 << 31) as f64
     };
     let end = clip.end();
-    let mut best = [f64::INFINITY; 4];
+    let plain = |time: f64, out: &mut [JointTransform]| {
+        let at = time * w.rate;
+        let f = (at as usize).min(raw.frames.len() - 2);
+        yardstick(&raw.frames[f], &raw.frames[f + 1], (at - f as f64) as f32, black_box(out));
+    };
+    let mut best = [f64::INFINITY; 5];
+    let mut cursor = clip.cursor();
     for _ in 0..24 {
         let times: Vec<f64> = (0..150).map(|_| random() * end).collect();
         let from = random() * end;
@@ -386,15 +444,37 @@ fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; 4] {
             best[slot] = best[slot].min(begun.elapsed().as_nanos() as f64 / 150.0);
         };
         race(0, &mut |i| clip.pose(times[i], black_box(&mut out)));
-        race(1, &mut |i| clip.pose(forward[i], black_box(&mut out)));
+        race(1, &mut |i| cursor.pose(forward[i], black_box(&mut out)));
         race(2, &mut |i| {
             black_box(clip.node(times[i], i % n));
         });
-        race(3, &mut |i| {
-            let at = times[i] * w.rate;
-            let f = (at as usize).min(raw.frames.len() - 2);
-            yardstick(&raw.frames[f], &raw.frames[f + 1], (at - f as f64) as f32, black_box(&mut out));
-        });
+        race(3, &mut |i| plain(times[i], &mut out));
+        race(4, &mut |i| plain(forward[i], &mut out));
     }
-    [best[0] / best[3], best[1] / best[3], best[2] / best[0], best[0]]
+    let crowd = crowd(n, end, &mut random, [&mut |t, out| clip.pose(t, out), &mut |t, out| plain(t, out)]);
+    [best[0] / best[3], best[1] / best[4], crowd, best[2] / best[0], best[0]]
+}
+
+/// Writes the pose at a time.
+type Play<'p> = dyn FnMut(f64, &mut [JointTransform]) + 'p;
+
+/// Time of the first over that of the second for a crowd after a cache flush.
+fn crowd(n: usize, end: f64, random: &mut dyn FnMut() -> f64, mut runs: [&mut Play<'_>; 2]) -> f64 {
+    let mut poses = vec![JointTransform::IDENTITY; n * CROWD];
+    // More than any cache holds, a number from every line of it.
+    let ballast = vec![1u64; BALLAST / 8];
+    let mut best = [f64::INFINITY; 2];
+    for _ in 0..3 {
+        let times: Vec<f64> = (0..CROWD).map(|_| random() * end).collect();
+        for (run, best) in runs.iter_mut().zip(&mut best) {
+            black_box(ballast.iter().step_by(8).sum::<u64>());
+            let begun = Instant::now();
+            for (time, pose) in times.iter().zip(poses.chunks_mut(n)) {
+                run(*time, pose);
+            }
+            *best = best.min(begun.elapsed().as_secs_f64());
+            black_box(&mut poses);
+        }
+    }
+    best[0] / best[1]
 }

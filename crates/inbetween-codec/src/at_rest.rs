@@ -13,7 +13,9 @@
 
 use crate::compress::runtime_chunk;
 use crate::content::{Group, Lane, segment_of};
-use crate::format::{DecodeError, Ends, Fields, Widths, invalid, lanes, lanes_mut, read_file, write_file};
+use crate::format::{
+    DecodeError, Ends, Fields, Parts, Widths, invalid, lanes, lanes_mut, read_file, write_file,
+};
 use crate::head::{ClipHead, code_clip};
 use crate::quantize::{MAX_NUMBER, QUARTERS, exp8};
 use crate::range_coder::{Bit, Coder};
@@ -37,7 +39,7 @@ pub(crate) fn write(head: &mut ClipHead, groups: &[Group]) -> Vec<u8> {
 /// # Errors
 /// If the bytes are not an `.ibc` file; see [`DecodeError`].
 pub fn unpack(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
-    let (at_rest, chunks) = read_file(bytes)?;
+    let Parts { at_rest, chunks, .. } = read_file(bytes)?;
     if !at_rest {
         return Ok(bytes.to_vec());
     }

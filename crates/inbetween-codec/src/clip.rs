@@ -10,8 +10,12 @@ use inbetween::{
 };
 
 use crate::content::{Group, Target};
-use crate::decode::{self, Gives, JointTransform, NodeMask, PoseOut, Table, sample_group, still_pose};
-use crate::format::{DecodeError, Fields, PADDING, Widths, invalid, read_file};
+use crate::decode::{
+    self, Between, Gives, JointTransform, NodeMask, Place, PoseOut, Table, Wanted, Window, play_group,
+    sample_group, still_pose,
+};
+use crate::first_version;
+use crate::format::{DecodeError, Fields, PADDING, Parts, Widths, invalid, read_file};
 use crate::head::{ClipHead, Kept, code_clip, read_skeleton};
 use crate::kernel;
 
@@ -50,7 +54,7 @@ impl<'a> Library<'a> {
     /// If the bytes are not an `.ibc` file in runtime form; see [`DecodeError`]. Any bytes may be
     /// given; memory use stays within a small multiple of their number.
     pub fn open(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        let (at_rest, chunks) = read_file(bytes)?;
+        let Parts { version, at_rest, chunks } = read_file(bytes)?;
         if at_rest {
             return Err(DecodeError::AtRest);
         }
@@ -59,7 +63,7 @@ impl<'a> Library<'a> {
         for (tag, body) in chunks {
             match &tag {
                 b"SKEL" if skeleton.is_none() && clips.is_empty() => skeleton = Some(read_skeleton(body)?),
-                b"CLIP" => clips.push(CompressedClip::read(body, skeleton.as_ref())?),
+                b"CLIP" => clips.push(CompressedClip::read(body, version, skeleton.as_ref())?),
                 // Chunks of later releases that may be passed over begin with a small letter.
                 [a, ..] if a.is_ascii_lowercase() => {}
                 other => {
@@ -131,7 +135,11 @@ struct Found {
 
 impl<'a> CompressedClip<'a> {
     /// Reads a `CLIP` chunk.
-    pub(crate) fn read(chunk: &'a [u8], skeleton: Option<&Skeleton>) -> Result<Self, DecodeError> {
+    pub(crate) fn read(
+        chunk: &'a [u8],
+        version: u8,
+        skeleton: Option<&Skeleton>,
+    ) -> Result<Self, DecodeError> {
         let short = || invalid("clip", format!("{} bytes are too few", chunk.len()));
         let length = chunk.first_chunk::<4>().map(|b| u32::from_le_bytes(*b) as usize).ok_or_else(short)?;
         let head_bytes = chunk.get(4..).and_then(|b| b.get(..length)).ok_or_else(short)?;
@@ -141,6 +149,10 @@ impl<'a> CompressedClip<'a> {
         let mut f = Fields::reader(head_bytes);
         code_clip(&mut f, &mut head, &mut groups, true);
         f.check("clip")?;
+        if version == 1 {
+            let payload = first_version::reordered(&mut groups, payload)?;
+            return Self::build(head, groups, Cow::Owned(payload), skeleton);
+        }
         Self::build(head, groups, Cow::Borrowed(payload), skeleton)
     }
 
@@ -333,6 +345,12 @@ impl<'a> CompressedClip<'a> {
     }
 
     fn fill(&self, time: f64, mask: Option<&NodeMask>, mut out: &mut [JointTransform]) {
+        self.stand(mask, out);
+        self.write(time, mask, false, &mut out);
+    }
+
+    /// What stands still.
+    fn stand(&self, mask: Option<&NodeMask>, out: &mut [JointTransform]) {
         let n = out.len().min(self.still.len());
         match mask {
             None => out[..n].copy_from_slice(&self.still[..n]),
@@ -344,17 +362,44 @@ impl<'a> CompressedClip<'a> {
                 }
             }
         }
-        self.write(time, mask, false, &mut out);
+    }
+
+    /// A player's own memory of what it decoded last: steps forward or back are then cheap. Poses
+    /// are those of [`pose`](Self::pose) to the bit.
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor { windows: self.windows(), clip: self }
+    }
+
+    pub(crate) fn windows(&self) -> Vec<Window> {
+        self.tables.iter().map(Window::new).collect()
     }
 
     /// Lanes and exact keys of nodes, and of tracks if asked, into any sink.
     fn write<O: PoseOut>(&self, time: f64, mask: Option<&NodeMask>, tracks: bool, out: &mut O) {
         let time = self.held(time);
+        let wanted = Wanted { mask, nodes: true, tracks };
         dispatch!(self.level, simd => {
             for t in &self.tables {
-                sample_group(simd, t, &self.payload[t.payload.clone()], time, mask, tracks, true, out);
+                sample_group(simd, t, &self.payload[t.payload.clone()], time, wanted, out);
             }
         });
+        self.write_exact(time, mask, out);
+    }
+
+    /// Like `write`, keeping what is decoded in the windows for the next time.
+    fn play<O: PoseOut>(&self, time: f64, mask: Option<&NodeMask>, windows: &mut [Window], out: &mut O) {
+        let time = self.held(time);
+        let wanted = Wanted { mask, nodes: true, tracks: false };
+        dispatch!(self.level, simd => {
+            for (t, w) in self.tables.iter().zip(windows) {
+                play_group(simd, t, &self.payload[t.payload.clone()], time, wanted, w, out);
+            }
+        });
+        self.write_exact(time, mask, out);
+    }
+
+    /// Nodes that are kept as exact keys.
+    fn write_exact<O: PoseOut>(&self, time: f64, mask: Option<&NodeMask>, out: &mut O) {
         for t in &self.head.tracks {
             if let (Some(n), Some(keys)) = (t.binding.node, &t.keys)
                 && mask.is_none_or(|m| m.contains(n))
@@ -392,30 +437,33 @@ impl<'a> CompressedClip<'a> {
         let time = self.held(time);
         let mut one = [self.still[node]];
         let found = &self.finder[node];
+        let mut place: Option<(u32, Between, Place<'_>, Option<Place<'_>>)> = None;
         for &(t, b, l) in found.rotation.iter().chain(&found.values) {
             let table = &self.tables[t as usize];
-            let at = table.times.between(time, table.frames);
-            let (first, second) = table.places(&self.payload[table.payload.clone()], at);
+            if place.is_none_or(|p| p.0 != t) {
+                let at = table.between(time);
+                let (first, second) = table.places(&self.payload[table.payload.clone()], at);
+                place = Some((t, at, first, second));
+            }
+            let Some((_, at, first, second)) = &place else { continue };
             let block = &table.blocks[b as usize];
-            let (lane, only) = match &block.gives {
-                Gives::Rotations { .. } => (l as usize, None),
-                Gives::Values(_) => (l as usize % 8, Some(l as usize / 8)),
+            let (lane, rows) = match &block.gives {
+                Gives::Rotations { .. } => (l as usize, 0..=2),
+                Gives::Values(_) => (l as usize % 8, l as usize / 8..=l as usize / 8),
             };
-            let mut v = kernel::some_lanes(
-                table.block_bytes(first.bytes, b as usize),
-                &block.rows,
-                lane,
-                only,
-                &first.spot,
-            );
-            if let Some(p) = &second {
-                let w = kernel::some_lanes(
+            let row = *rows.start();
+            let lanes = |p: &Place<'_>| {
+                kernel::some_lanes(
                     table.block_bytes(p.bytes, b as usize),
                     &block.rows,
                     lane,
-                    only,
+                    rows.clone(),
                     &p.spot,
-                );
+                )
+            };
+            let mut v = lanes(first);
+            if let Some(p) = second {
+                let w = lanes(p);
                 for r in 0..3 {
                     v[r][1] = w[r][0];
                 }
@@ -426,7 +474,7 @@ impl<'a> CompressedClip<'a> {
                     one[0].rotation = kernel::plain_turn(v.map(|r| r[0]), v.map(|r| r[1]), m, at.blend);
                 }
                 Gives::Values(targets) => {
-                    let r = v[only.unwrap_or(0)];
+                    let r = v[row];
                     let value = if at.blend == 0.0 { r[0] } else { kernel::mix(r[0], r[1], at.blend) };
                     match targets[l as usize] {
                         Target::Translation(_, a) => one[0].translation[usize::from(a)] = value,
@@ -481,7 +529,7 @@ impl<'a> CompressedClip<'a> {
                 let mut sink = OneTrack { track, out };
                 dispatch!(self.level, simd => {
                     for t in &self.tables {
-                        sample_group(simd, t, &self.payload[t.payload.clone()], time, None, true, false, &mut sink);
+                        sample_group(simd, t, &self.payload[t.payload.clone()], time, Wanted { mask: None, nodes: false, tracks: true }, &mut sink);
                     }
                 });
             }
@@ -569,6 +617,29 @@ impl<'a> CompressedClip<'a> {
     }
 }
 
+/// Plays a clip step by step: keeps the two frames around the last time decoded, about 80 bytes a
+/// moving node. Between the same two frames nothing is decoded again, from one frame to the next
+/// only the new one; a jump costs what [`CompressedClip::pose`] does.
+#[derive(Clone, Debug)]
+pub struct Cursor<'c> {
+    clip: &'c CompressedClip<'c>,
+    windows: Vec<Window>,
+}
+
+impl Cursor<'_> {
+    /// The pose at `time`, as [`CompressedClip::pose`] gives it.
+    pub fn pose(&mut self, time: f64, mut out: &mut [JointTransform]) {
+        self.clip.stand(None, out);
+        self.clip.play(time, None, &mut self.windows, &mut out);
+    }
+
+    /// The nodes of a mask, as [`CompressedClip::pose_masked`] gives them.
+    pub fn pose_masked(&mut self, time: f64, mask: &NodeMask, mut out: &mut [JointTransform]) {
+        self.clip.stand(Some(mask), out);
+        self.clip.play(time, Some(mask), &mut self.windows, &mut out);
+    }
+}
+
 impl CompressedClip<'_> {
     /// What stands still, with rest values under everything else.
     pub(crate) fn still(&self) -> &[JointTransform] {
@@ -580,9 +651,9 @@ impl CompressedClip<'_> {
         &self.rest
     }
 
-    /// What moves, into any sink.
-    pub(crate) fn write_pose<O: PoseOut>(&self, time: f64, out: &mut O) {
-        self.write(time, None, false, out);
+    /// What moves, into any sink, with a player's own windows.
+    pub(crate) fn play_pose<O: PoseOut>(&self, time: f64, windows: &mut [Window], out: &mut O) {
+        self.play(time, None, windows, out);
     }
 }
 

@@ -14,7 +14,7 @@ use inbetween::{
 use crate::clip::{CompressedClip, pose_property};
 use crate::content::{Group, Lane, Target, Times, ValueLane, segment_start};
 use crate::encode::{self, Effort, Encoded, PoseSource, Tree, World, log8};
-use crate::format::{Fields, Payload, Widths, write_file, write_payload};
+use crate::format::{Fields, Payload, VERSIONS, Widths, write_file, write_payload};
 use crate::head::{ClipHead, Kept, NodeState, TrackHead, code_clip, write_skeleton};
 use crate::quantize::{Fitter, exp8};
 
@@ -231,7 +231,7 @@ pub fn compress_clip(
         );
         let mut chunk = chunk;
         let bytes = chunk_bytes(&mut chunk, None);
-        let opened = CompressedClip::read(&bytes, Some(&plain))
+        let opened = CompressedClip::read(&bytes, VERSIONS[0], Some(&plain))
             .map_err(|e| CompressError::Unreadable { clip: clip.name.clone(), error: e.to_string() })?;
         let (worst, ratio) = verify(clip, skeleton, &plain, &tree, &opened, &checks);
         let error = worst.as_ref().map_or(0.0, |w| w.value);

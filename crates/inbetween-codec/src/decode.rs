@@ -8,8 +8,10 @@ use fearless_simd::Simd;
 
 use crate::content::{Group, NodeConstants, Target, Times, segment_of, segment_start};
 use crate::encode::{constant_rotation, constant_translation, middle_quat};
-use crate::format::{DecodeError, Widths, blocks, invalid, offset_size, segment_ranges, wide_blocks};
-use crate::kernel::{self, Row, Spot};
+use crate::format::{
+    DecodeError, PADDING, Widths, blocks, invalid, offset_size, segment_ranges, wide_blocks,
+};
+use crate::kernel::{self, Row, Spot, Values};
 use crate::quantize::{basis, exp8};
 
 /// Local transform of a node as a game wants it: 40 bytes, metres, a unit quaternion x, y, z, w.
@@ -72,6 +74,9 @@ pub(crate) enum Gives {
 pub(crate) struct Block {
     pub rows: [Row; 3],
     pub gives: Gives,
+    /// True if some lane moves a node; if some lane belongs to a track that moves none.
+    nodes: bool,
+    tracks: bool,
 }
 
 /// A group, ready to decode.
@@ -86,6 +91,12 @@ pub(crate) struct Table {
     pub payload: std::ops::Range<usize>,
     offset: usize,
     wide: usize,
+    /// First stored frame of each segment, and the end.
+    starts: Vec<u32>,
+    /// The basis of the shorter segments, then of those one frame longer.
+    bases: Vec<[f32; 3]>,
+    /// Times of the first and last frame.
+    ends: [f64; 2],
 }
 
 /// Two frames and how far between them a time lies.
@@ -109,12 +120,18 @@ impl Times {
 
     /// The frames around `time`, held at both ends.
     pub(crate) fn between(&self, time: f64, frames: usize) -> Between {
+        self.between_ends(time, frames, [self.at(0), self.at(frames - 1)])
+    }
+
+    /// The same where the times of the first and last frame are known.
+    #[inline]
+    fn between_ends(&self, time: f64, frames: usize, ends: [f64; 2]) -> Between {
         let last = frames - 1;
         let still = |f| Between { first: f, second: f, blend: 0.0 };
-        if time <= self.at(0) || time.is_nan() {
+        if time <= ends[0] || time.is_nan() {
             return still(0);
         }
-        if time >= self.at(last) {
+        if time >= ends[1] {
             return still(last);
         }
         let first = match self {
@@ -152,7 +169,7 @@ impl Table {
         range: std::ops::Range<usize>,
     ) -> Result<Self, DecodeError> {
         let segments = group.scales.len();
-        let ranges = segment_ranges(payload, segments)?;
+        let ranges = segment_ranges(payload, segments, PADDING)?;
         let stored = group.stored();
         let mut out = Vec::new();
         let list = crate::format::lanes(group);
@@ -164,7 +181,7 @@ impl Table {
                 let (r, c) = (k / per_row, k % per_row);
                 rows[r].used = c + 1;
                 for b in 0..4 {
-                    rows[r].bits[b][c] = u32::from(widths[l][b]);
+                    rows[r].bits[b][c] = widths[l][b];
                 }
                 rows[r].step[c] = exp8(list[l].step8);
                 rows[r].bias[c] = list[l].bias;
@@ -185,7 +202,11 @@ impl Table {
                 let first = lanes[0] - group.rotations.len() * 3;
                 Gives::Values(group.values[first..first + lanes.len()].iter().map(|v| v.target).collect())
             };
-            out.push(Block { rows, gives });
+            let tracks = match &gives {
+                Gives::Rotations { .. } => 0,
+                Gives::Values(t) => t.iter().filter(|t| matches!(t, Target::Track(..))).count(),
+            };
+            out.push(Block { rows, gives, nodes: tracks < lanes.len(), tracks: tracks > 0 });
         }
         let wide = wide_blocks(out.len());
         // Every block must lie inside its segment, with all the bits its forms ask for.
@@ -218,12 +239,16 @@ impl Table {
                 }
             }
         }
-        let total = payload.len() - crate::format::PADDING;
+        let total = payload.len() - PADDING;
         let offset = [2, 3, 4]
             .into_iter()
             .find(|s| total >= segments * s && offset_size(total - segments * s) == *s)
             .unwrap_or(4);
+        let short = stored / segments;
         Ok(Self {
+            starts: (0..=segments).map(|s| segment_start(s, segments, stored) as u32).collect(),
+            bases: [short, short + 1].into_iter().flat_map(|n| (0..n).map(move |i| basis(i, n))).collect(),
+            ends: [group.times.at(0), group.times.at(group.frames - 1)],
             times: group.times.clone(),
             frames: group.frames,
             closed: group.closed,
@@ -259,17 +284,33 @@ impl Table {
         &payload[segments * self.offset + start..]
     }
 
+    /// The frames around `time`.
+    #[inline]
+    pub fn between(&self, time: f64) -> Between {
+        self.times.between_ends(time, self.frames, self.ends)
+    }
+
+    #[inline]
     fn spot(&self, s: usize, frame: usize, pair: bool) -> Spot {
-        let (segments, stored) = (self.scales.len(), self.stored());
-        let (start, end) = (segment_start(s, segments, stored), segment_start(s + 1, segments, stored));
+        let (start, end) = (self.starts[s] as usize, self.starts[s + 1] as usize);
         let (i, frames) = (frame - start, end - start);
+        // The shorter ones' basis comes first.
+        let short = self.stored() / self.scales.len();
+        let bases = &self.bases[if frames == short { 0 } else { short }..];
         Spot {
             frames: frames as u32,
             frame: i as u32,
-            basis: [basis(i, frames), basis(i + usize::from(pair), frames)],
+            basis: [bases[i], bases[i + usize::from(pair)]],
             pair,
             scale: exp8(i32::from(self.scales[s])),
         }
+    }
+
+    /// Where to look for one stored frame.
+    #[inline]
+    pub fn place<'a>(&self, payload: &'a [u8], frame: usize) -> Place<'a> {
+        let s = segment_of(frame, self.scales.len(), self.stored());
+        Place { bytes: self.segment(payload, s), spot: self.spot(s, frame, false) }
     }
 
     /// Where to look for two frames: one place, or two if they lie in different segments.
@@ -281,13 +322,12 @@ impl Table {
         if at.blend == 0.0 {
             return (Place { bytes: self.segment(payload, s), spot: self.spot(s, f, false) }, None);
         }
-        let t = segment_of(g, segments, stored);
-        if t == s && g == f + 1 {
+        if g == f + 1 && g < self.starts[s + 1] as usize {
             return (Place { bytes: self.segment(payload, s), spot: self.spot(s, f, true) }, None);
         }
         (
             Place { bytes: self.segment(payload, s), spot: self.spot(s, f, false) },
-            Some(Place { bytes: self.segment(payload, t), spot: self.spot(t, g, false) }),
+            Some(self.place(payload, g)),
         )
     }
 
@@ -301,7 +341,7 @@ impl Table {
 impl Row {
     fn lane_bits(&self, l: usize, form: u8, frames: u32) -> u64 {
         let form = crate::format::form(form);
-        let c: u32 = (0..=form.degree()).map(|k| self.bits[k][l]).sum();
+        let c: u32 = (0..=form.degree()).map(|k| u32::from(self.bits[k][l])).sum();
         u64::from(c) + u64::from(form.width() * frames)
     }
 }
@@ -357,76 +397,186 @@ pub(crate) trait PoseOut {
     fn track(&mut self, track: usize, component: usize, v: f32);
 }
 
-/// Decodes blocks of a group at `time` into `out`: all, or those `wanted` asks for.
+/// Which lanes are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'m> {
+    /// These nodes alone.
+    pub mask: Option<&'m NodeMask>,
+    pub nodes: bool,
+    pub tracks: bool,
+}
+
+impl Wanted<'_> {
+    #[inline(always)]
+    fn node(&self, node: u32) -> bool {
+        self.mask.is_none_or(|m| m.contains(node as usize))
+    }
+
+    /// True if some lane of the block is asked for.
+    #[inline(always)]
+    fn block(&self, block: &Block) -> bool {
+        if self.tracks && block.tracks {
+            return true;
+        }
+        if !(self.nodes && block.nodes) || self.mask.is_none() {
+            return self.nodes && block.nodes;
+        }
+        match &block.gives {
+            Gives::Rotations { nodes, .. } => nodes.iter().any(|&n| self.node(n)),
+            Gives::Values(targets) => targets.iter().any(|t| match t {
+                Target::Translation(n, _) | Target::Scale(n, _) => self.node(*n),
+                Target::Track(..) => false,
+            }),
+        }
+    }
+}
+
+/// Decodes blocks of a group at `time` into `out`: all, or those that are `wanted`.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)] // each is decided once, outside the loop
 pub(crate) fn sample_group<S: Simd, O: PoseOut>(
     simd: S,
     table: &Table,
     payload: &[u8],
     time: f64,
-    mask: Option<&NodeMask>,
-    tracks: bool,
-    nodes: bool,
+    wanted: Wanted<'_>,
     out: &mut O,
 ) {
-    let at = table.times.between(time, table.frames);
+    let at = table.between(time);
     let (one, two) = table.places(payload, at);
     for (b, block) in table.blocks.iter().enumerate() {
-        let wanted = match (&block.gives, mask) {
-            (Gives::Rotations { .. }, None) => nodes,
-            (Gives::Rotations { nodes: n, .. }, Some(mask)) => {
-                nodes && n.iter().any(|&n| mask.contains(n as usize))
-            }
-            (Gives::Values(targets), mask) => targets.iter().any(|t| match t {
-                Target::Track(..) => tracks,
-                Target::Translation(n, _) | Target::Scale(n, _) => {
-                    nodes && mask.is_none_or(|m| m.contains(*n as usize))
-                }
-            }),
-        };
-        if !wanted {
+        if !wanted.block(block) {
             continue;
         }
-        let mut v = kernel::block(simd, table.block_bytes(one.bytes, b), &block.rows, &one.spot);
-        if let Some(two) = &two {
-            v[1] = kernel::block(simd, table.block_bytes(two.bytes, b), &block.rows, &two.spot)[0];
-        }
+        let v = both(simd, table, b, &one, two.as_ref());
         match &block.gives {
             Gives::Rotations { nodes, middle } => {
-                let q = kernel::turn8(simd, &v, middle, at.blend);
-                for (l, &n) in nodes.iter().enumerate() {
-                    if mask.is_none_or(|m| m.contains(n as usize)) {
-                        out.rotation(n as usize, [q[0][l], q[1][l], q[2][l], q[3][l]]);
+                give_rotations(nodes, &kernel::turn8(simd, &v, middle, at.blend), wanted, out);
+            }
+            Gives::Values(targets) => give_values(targets, &v, at.blend, wanted, out),
+        }
+    }
+}
+
+/// A block at two frames.
+#[inline(always)]
+fn both<S: Simd>(simd: S, table: &Table, b: usize, one: &Place<'_>, two: Option<&Place<'_>>) -> Values {
+    let rows = &table.blocks[b].rows;
+    let mut v = kernel::block(simd, table.block_bytes(one.bytes, b), rows, &one.spot);
+    if let Some(two) = two {
+        v[1] = kernel::block(simd, table.block_bytes(two.bytes, b), rows, &two.spot)[0];
+    }
+    v
+}
+
+/// What a player keeps of a group between two samples: each block at the two frames it was last
+/// asked for, rotations as quaternions. While time stays between the same frames nothing is
+/// decoded; when it moves on by a frame, one.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    blocks: Vec<Held>,
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    frames: [u32; 2],
+    values: [[[f32; 8]; 4]; 2],
+}
+
+impl Window {
+    pub fn new(table: &Table) -> Self {
+        let none = Held { frames: [u32::MAX; 2], values: [[[0.0; 8]; 4]; 2] };
+        Self { blocks: vec![none; table.blocks.len()] }
+    }
+}
+
+/// The same as [`sample_group`], to the bit, with what was decoded before in `window`.
+#[inline(always)]
+pub(crate) fn play_group<S: Simd, O: PoseOut>(
+    simd: S,
+    table: &Table,
+    payload: &[u8],
+    time: f64,
+    wanted: Wanted<'_>,
+    window: &mut Window,
+    out: &mut O,
+) {
+    let at = table.between(time);
+    let frames = [table.stored_frame(at.first) as u32, table.stored_frame(at.second) as u32];
+    let needs_second = at.blend != 0.0;
+    // Found when first needed: between two frames nothing is.
+    let (mut pair, mut single) = (None, [None; 2]);
+    for (b, (block, held)) in table.blocks.iter().zip(&mut window.blocks).enumerate() {
+        if !wanted.block(block) {
+            continue;
+        }
+        if held.frames != frames {
+            // A step forward makes the second frame the first one; a step back, the other way.
+            if held.frames[1] == frames[0] || held.frames[0] == frames[1] {
+                held.frames.swap(0, 1);
+                held.values.swap(0, 1);
+            }
+            let missing = [held.frames[0] != frames[0], needs_second && held.frames[1] != frames[1]];
+            if missing == [true, true] {
+                let (one, two) = *pair.get_or_insert_with(|| table.places(payload, at));
+                let v = both(simd, table, b, &one, two.as_ref());
+                held.values = [keep(simd, block, &v[0]), keep(simd, block, &v[1])];
+                held.frames = frames;
+            } else {
+                for k in 0..2 {
+                    if missing[k] {
+                        let place =
+                            *single[k].get_or_insert_with(|| table.place(payload, frames[k] as usize));
+                        let v = both(simd, table, b, &place, None);
+                        held.values[k] = keep(simd, block, &v[0]);
+                        held.frames[k] = frames[k];
                     }
                 }
             }
+        }
+        match &block.gives {
+            Gives::Rotations { nodes, middle } => {
+                give_rotations(nodes, &kernel::kept8(simd, &held.values, middle, at.blend), wanted, out);
+            }
             Gives::Values(targets) => {
-                for (l, t) in targets.iter().enumerate() {
-                    let (r, c) = (l / 8, l % 8);
-                    let value = if at.blend == 0.0 {
-                        v[0][r][c]
-                    } else {
-                        kernel::mix(v[0][r][c], v[1][r][c], at.blend)
-                    };
-                    give(*t, value, mask, tracks, nodes, out);
-                }
+                let [[a0, a1, a2, _], [b0, b1, b2, _]] = held.values;
+                give_values(targets, &[[a0, a1, a2], [b0, b1, b2]], at.blend, wanted, out);
             }
         }
     }
 }
 
 #[inline(always)]
-fn give<O: PoseOut>(t: Target, value: f32, mask: Option<&NodeMask>, tracks: bool, nodes: bool, out: &mut O) {
-    match t {
-        Target::Translation(n, a) if nodes && mask.is_none_or(|m| m.contains(n as usize)) => {
-            out.translation(n as usize, usize::from(a), value);
+fn keep<S: Simd>(simd: S, block: &Block, v: &[[f32; 8]; 3]) -> [[f32; 8]; 4] {
+    match block.gives {
+        Gives::Rotations { .. } => kernel::quaternions8(simd, v),
+        Gives::Values(_) => [v[0], v[1], v[2], [0.0; 8]],
+    }
+}
+
+#[inline(always)]
+fn give_rotations<O: PoseOut>(nodes: &[u32], q: &[[f32; 4]; 8], wanted: Wanted<'_>, out: &mut O) {
+    for (&n, q) in nodes.iter().zip(q) {
+        if wanted.node(n) {
+            out.rotation(n as usize, *q);
         }
-        Target::Scale(n, a) if nodes && mask.is_none_or(|m| m.contains(n as usize)) => {
-            out.scale(n as usize, usize::from(a), value);
+    }
+}
+
+#[inline(always)]
+fn give_values<O: PoseOut>(targets: &[Target], v: &Values, blend: f32, wanted: Wanted<'_>, out: &mut O) {
+    let (a, b) = (v[0].as_flattened(), v[1].as_flattened());
+    for (l, t) in targets.iter().enumerate() {
+        let value = if blend == 0.0 { a[l] } else { kernel::mix(a[l], b[l], blend) };
+        match *t {
+            Target::Translation(n, a) if wanted.nodes && wanted.node(n) => {
+                out.translation(n as usize, usize::from(a), value);
+            }
+            Target::Scale(n, a) if wanted.nodes && wanted.node(n) => {
+                out.scale(n as usize, usize::from(a), value);
+            }
+            Target::Track(t, c) if wanted.tracks => out.track(t as usize, usize::from(c), value),
+            _ => {}
         }
-        Target::Track(t, c) if tracks => out.track(t as usize, usize::from(c), value),
-        _ => {}
     }
 }
 
@@ -448,15 +598,7 @@ pub(crate) fn plain_group<O: PoseOut>(table: &Table, payload: &[u8], time: f64, 
                 }
             }
             Gives::Values(targets) => {
-                for (l, t) in targets.iter().enumerate() {
-                    let (r, c) = (l / 8, l % 8);
-                    let value = if at.blend == 0.0 {
-                        v[0][r][c]
-                    } else {
-                        kernel::mix(v[0][r][c], v[1][r][c], at.blend)
-                    };
-                    give(*t, value, None, true, true, out);
-                }
+                give_values(targets, &v, at.blend, Wanted { mask: None, nodes: true, tracks: true }, out);
             }
         }
     }

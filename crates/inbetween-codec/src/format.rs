@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! 0   4  "IBC1"
-//! 4   1  version, 1
+//! 4   1  version of the form: runtime 2, at rest 1
 //! 5   1  form: 0 runtime, 1 at rest
 //! 6   2  zero
 //! 8   4  length of the file
@@ -20,10 +20,11 @@ use crate::quantize::{Fitter, Form, Packed, base, signed_bits};
 use crate::range_coder::{Bit, Coder, Decoder, Encoder, Number, fold, unfold};
 
 pub(crate) const MAGIC: [u8; 4] = *b"IBC1";
-pub(crate) const VERSION: u8 = 1;
+/// Highest version of the runtime form and of the form at rest; each counts for itself.
+pub(crate) const VERSIONS: [u8; 2] = [2, 1];
 const HEADER: usize = 16;
-/// Zero bytes after the segments, so that eight bytes can be read from any bit.
-pub(crate) const PADDING: usize = 8;
+/// Zero bytes after the segments, so that sixteen bytes can be read from any bit.
+pub(crate) const PADDING: usize = 16;
 /// Lanes of a block.
 pub(crate) const BLOCK: usize = 24;
 /// Frames a segment may have at most.
@@ -98,7 +99,7 @@ pub(crate) fn write_file(at_rest: bool, chunks: &[([u8; 4], Vec<u8>)]) -> Vec<u8
     let length = HEADER + chunks.iter().map(|c| 8 + c.1.len()).sum::<usize>();
     let mut out = Vec::with_capacity(length);
     out.extend(MAGIC);
-    out.extend([VERSION, u8::from(at_rest), 0, 0]);
+    out.extend([VERSIONS[usize::from(at_rest)], u8::from(at_rest), 0, 0]);
     out.extend((length as u32).to_le_bytes());
     out.extend([0; 4]);
     for (tag, bytes) in chunks {
@@ -111,16 +112,26 @@ pub(crate) fn write_file(at_rest: bool, chunks: &[([u8; 4], Vec<u8>)]) -> Vec<u8
     out
 }
 
-/// Checks the header and finds the chunks. True for the at-rest form.
-pub(crate) fn read_file(bytes: &[u8]) -> Result<(bool, Vec<Chunk<'_>>), DecodeError> {
+/// A file taken apart.
+pub(crate) struct Parts<'a> {
+    /// The version of its form.
+    pub version: u8,
+    pub at_rest: bool,
+    pub chunks: Vec<Chunk<'a>>,
+}
+
+/// Checks the header and finds the chunks.
+pub(crate) fn read_file(bytes: &[u8]) -> Result<Parts<'_>, DecodeError> {
     if bytes.len() < 4 || bytes[..4] != MAGIC {
         return Err(DecodeError::NotIbc);
     }
     if bytes.len() < HEADER {
         return Err(DecodeError::Length { expected: HEADER as u64, found: bytes.len() as u64 });
     }
-    if bytes[4] != VERSION {
-        return Err(DecodeError::Version { found: bytes[4], known: VERSION });
+    let (version, form) = (bytes[4], bytes[5]);
+    let known = VERSIONS.get(usize::from(form)).copied().unwrap_or(VERSIONS[0]);
+    if version == 0 || version > known {
+        return Err(DecodeError::Version { found: version, known });
     }
     let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     if u64::from(word(8)) != bytes.len() as u64 {
@@ -130,7 +141,7 @@ pub(crate) fn read_file(bytes: &[u8]) -> Result<(bool, Vec<Chunk<'_>>), DecodeEr
     if found != word(12) {
         return Err(DecodeError::Checksum { expected: word(12), found });
     }
-    let at_rest = match bytes[5] {
+    let at_rest = match form {
         0 => false,
         1 => true,
         other => return Err(invalid("header, form", format!("{other} where 0 or 1 was expected"))),
@@ -151,7 +162,7 @@ pub(crate) fn read_file(bytes: &[u8]) -> Result<(bool, Vec<Chunk<'_>>), DecodeEr
         chunks.push(([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]], body));
         at += 8 + length;
     }
-    Ok((at_rest, chunks))
+    Ok(Parts { version, at_rest, chunks })
 }
 
 // ---- heads: one description for both directions ----
@@ -542,6 +553,11 @@ pub(crate) fn blocks(rotations: usize, values: usize) -> Vec<Vec<usize>> {
     out
 }
 
+/// The rows of a block: a third of it each where it holds rotations, else up to eight lanes.
+pub(crate) fn rows<T>(block: &[T], rotations: bool) -> std::slice::Chunks<'_, T> {
+    block.chunks(if rotations { block.len() / 3 } else { 8 })
+}
+
 pub(crate) fn lanes(g: &Group) -> Vec<&Lane> {
     g.rotations.iter().flat_map(|r| r.lanes.iter()).chain(g.values.iter().map(|v| &v.lane)).collect()
 }
@@ -614,22 +630,32 @@ fn pack_lane(
     (widths, chosen)
 }
 
+/// Bits into bytes, lowest first.
 #[derive(Default)]
-struct BitWriter {
+pub(crate) struct BitWriter {
     bytes: Vec<u8>,
-    used: u32,
+    held: u64,
+    count: u32,
 }
 
 impl BitWriter {
-    fn write(&mut self, value: i32, bits: u32) {
-        for i in 0..bits {
-            if self.used == 0 {
-                self.bytes.push(0);
-            }
-            let last = self.bytes.last_mut().expect("just pushed");
-            *last |= ((value >> i & 1) as u8) << self.used;
-            self.used = (self.used + 1) & 7;
+    /// The lowest `bits` ≤ 32 of `value`.
+    pub fn write(&mut self, value: i32, bits: u32) {
+        self.held |= (u64::from(value as u32) & ((1u64 << bits) - 1)) << self.count;
+        self.count += bits;
+        while self.count >= 8 {
+            self.bytes.push(self.held as u8);
+            self.held >>= 8;
+            self.count -= 8;
         }
+    }
+
+    /// The bytes, the last one filled up with zeros.
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.count > 0 {
+            self.bytes.push(self.held as u8);
+        }
+        self.bytes
     }
 }
 
@@ -658,16 +684,24 @@ pub(crate) fn write_payload(g: &Group) -> Payload {
             }
             body.extend(block.iter().map(|&l| packed[l].1[s].form.0));
             let mut bits = BitWriter::default();
-            for &l in block {
-                let (widths, p) = (packed[l].0, packed[l].1[s]);
-                for k in 0..=p.form.degree() {
-                    bits.write(p.coefficients[k], u32::from(widths[k]));
+            for row in rows(block, i < g.rotations.len().div_ceil(8)) {
+                for k in 0..4 {
+                    for &l in row {
+                        let (widths, p) = (packed[l].0, packed[l].1[s]);
+                        if k <= p.form.degree() {
+                            bits.write(p.coefficients[k], u32::from(widths[k]));
+                        }
+                    }
                 }
-                for (basis, n) in basis.iter().zip(&all[l].numbers[a..b]) {
-                    bits.write(n - base(p.coefficients, p.form.unit(), *basis) as i32, p.form.width());
+                for (f, basis) in (a..b).zip(basis) {
+                    for &l in row {
+                        let p = packed[l].1[s];
+                        let left = all[l].numbers[f] - base(p.coefficients, p.form.unit(), *basis) as i32;
+                        bits.write(left, p.form.width());
+                    }
                 }
             }
-            body.extend(bits.bytes);
+            body.extend(bits.finish());
         }
         bodies.push(body);
     }
@@ -700,9 +734,13 @@ pub(crate) fn offset_size(total: usize) -> usize {
     }
 }
 
-/// Finds the segments in a group's payload: start and end of each. The payload must end with its
-/// padding.
-pub(crate) fn segment_ranges(payload: &[u8], segments: usize) -> Result<Vec<(usize, usize)>, DecodeError> {
+/// Finds the segments in a group's payload: start and end of each. The payload must end with
+/// `padding` bytes.
+pub(crate) fn segment_ranges(
+    payload: &[u8],
+    segments: usize,
+    padding: usize,
+) -> Result<Vec<(usize, usize)>, DecodeError> {
     let bad = |what: String| invalid("clip, segments", what);
     // The size of the offsets follows from the size of what they point into.
     let size = [2usize, 3, 4]
@@ -710,7 +748,7 @@ pub(crate) fn segment_ranges(payload: &[u8], segments: usize) -> Result<Vec<(usi
         .find(|&s| {
             segments
                 .checked_mul(s)
-                .and_then(|t| payload.len().checked_sub(t + PADDING))
+                .and_then(|t| payload.len().checked_sub(t + padding))
                 .is_some_and(|t| offset_size(t) == s)
         })
         .ok_or_else(|| bad(format!("{} bytes hold no {segments} segments", payload.len())))?;
@@ -721,7 +759,7 @@ pub(crate) fn segment_ranges(payload: &[u8], segments: usize) -> Result<Vec<(usi
         let mut word = [0u8; 4];
         word[..size].copy_from_slice(&payload[s * size..(s + 1) * size]);
         let end = first + u32::from_le_bytes(word) as usize;
-        if end < start || end > payload.len() - PADDING {
+        if end < start || end > payload.len() - padding {
             return Err(bad(format!("segment {s} ends at byte {end} of {}", payload.len())));
         }
         out.push((start, end));

@@ -1,14 +1,20 @@
 //! The decoder's inner loops: eight lanes at a time through `fearless_simd`, and a plain twin.
 //!
 //! Both do the same f32 operations in the same order, + − × ÷ √ alone and none of them fused, so
-//! they agree to the bit at every SIMD level. Bits are fetched one lane at a time, two loads a
-//! lane (no gathers); everything after that is whole registers.
+//! they agree to the bit at every SIMD level.
+//!
+//! A row is up to eight lanes. All first coefficients of a row lie side by side in the file, then
+//! all second ones, and so on, then frame by frame what is left of each lane. Eight such fields are
+//! 24 bytes at most, so two loads of sixteen bytes, one shuffle and one shift bring all eight of
+//! them into a register. Where each field begins is a running sum of eight widths below 256: one
+//! multiplication of a u64 whose bytes are the widths.
 
-use std::hint::black_box;
-
-use fearless_simd::{Simd, f32x8, i32x8, prelude::*, u8x16, u32x8};
+use fearless_simd::{Simd, f32x4, f32x8, i32x8, prelude::*, u8x16, u8x32, u32x8, u64x4};
 
 use crate::quantize::{Form, QUARTERS, base};
+
+/// A byte of 1 in every lane's place.
+const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// Eight lanes as the decoder wants them, made once when a clip is opened.
 #[derive(Clone, Debug, Default)]
@@ -16,14 +22,12 @@ pub(crate) struct Row {
     /// Lanes in use.
     pub used: usize,
     /// Widths of the four coefficients.
-    pub bits: [[u32; 8]; 4],
+    pub bits: [[u8; 8]; 4],
+    /// The same, a byte a lane.
+    packed: [u64; 4],
     /// Masks and sign bits of the coefficients.
     mask: [[i32; 8]; 4],
     sign: [[i32; 8]; 4],
-    /// Where the third and fourth coefficient begin behind the first.
-    after: [[u32; 8]; 2],
-    /// Bits of the coefficients up to each degree.
-    upto: [[u32; 8]; 4],
     pub step: [f32; 8],
     pub bias: [f32; 8],
 }
@@ -31,18 +35,14 @@ pub(crate) struct Row {
 impl Row {
     /// Finishes a row whose `used`, `bits`, `step` and `bias` are set.
     pub fn prepare(&mut self) {
-        for l in 0..8 {
-            let mut sum = 0;
-            for k in 0..4 {
+        for k in 0..4 {
+            for l in 0..8 {
                 let b = self.bits[k][l].min(24);
                 self.bits[k][l] = b;
                 self.mask[k][l] = ((1u32 << b) - 1) as i32;
                 self.sign[k][l] = ((1u32 << b) >> 1) as i32;
-                sum += b;
-                self.upto[k][l] = sum;
             }
-            self.after[0][l] = self.bits[1][l];
-            self.after[1][l] = (self.bits[1][l] + self.bits[2][l]).min(31);
+            self.packed[k] = u64::from_le_bytes(self.bits[k]);
         }
     }
 }
@@ -65,6 +65,66 @@ pub(crate) struct Spot {
 /// Values of up to 24 lanes at the two frames.
 pub(crate) type Values = [[[f32; 8]; 3]; 2];
 
+/// Where the fields of a row begin.
+#[derive(Clone, Copy, Debug)]
+struct Laid {
+    /// First bit of the coefficients c0..c3 of all lanes, and of what is left at the first frame.
+    at: [u32; 5],
+    /// A byte a lane: bits of its neighbours before it in each.
+    before: [u64; 5],
+    /// Bits a frame takes.
+    frame: u32,
+    /// First bit after the row.
+    end: u32,
+}
+
+impl Laid {
+    /// The row with these `forms` (a byte a lane, zero where there is none) that begins at bit `at`.
+    #[inline(always)]
+    fn new(row: &Row, forms: u64, at: u32, frames: u32) -> Self {
+        let select = forms & (15 * ONES);
+        let all = select & (select >> 1);
+        let widest = (all & (all >> 2)) & ONES;
+        let (high, low) = ((forms >> 7) & ONES, (forms >> 6) & ONES);
+        let widths = [
+            row.packed[0],
+            row.packed[1] & ((high | low) * 255),
+            row.packed[2] & (high * 255),
+            row.packed[3] & ((high & low) * 255),
+            select + widest * 9,
+        ];
+        let mut out = Self { at: [at; 5], before: [0; 5], frame: 0, end: 0 };
+        let mut next = at;
+        for k in 0..5 {
+            // No sum exceeds 8 · 24, so no byte runs over into the next.
+            let sums = widths[k].wrapping_mul(ONES);
+            out.at[k] = next;
+            out.before[k] = sums << 8;
+            let total = (sums >> 56) as u32;
+            if k < 4 {
+                next += total;
+            } else {
+                out.frame = total;
+            }
+        }
+        out.end = next + out.frame * frames;
+        out
+    }
+
+    /// First bit of a field of a lane.
+    #[inline(always)]
+    fn bit(&self, field: usize, lane: usize) -> u32 {
+        self.at[field] + (self.before[field] >> (8 * lane) & 255) as u32
+    }
+}
+
+/// Forms of a row that begin at byte `index`, zero for lanes it has not.
+#[inline(always)]
+fn forms_of(bytes: &[u8], index: usize, used: usize) -> u64 {
+    let word = load(bytes, index as u32 * 8);
+    if used < 8 { word & ((1u64 << (used * 8)) - 1) } else { word }
+}
+
 /// 57 bits from bit `at` on; past the end zeros.
 #[inline(always)]
 fn load(bytes: &[u8], at: u32) -> u64 {
@@ -72,94 +132,87 @@ fn load(bytes: &[u8], at: u32) -> u64 {
     u64::from_le_bytes(word.copied().unwrap_or_default()) >> (at & 7)
 }
 
-/// Like [`load`] for a place already known to lie inside `bytes`, which are eight or more; without
-/// a branch.
-#[inline(always)]
-fn fetch(bytes: &[u8], at: u32) -> u64 {
-    let i = ((at >> 3) as usize).min(bytes.len() - 8);
-    let word: [u8; 8] = bytes[i..i + 8].try_into().expect("eight bytes");
-    u64::from_le_bytes(word) >> (at & 7)
-}
-
 fn signed(v: u32, bits: u32) -> i32 {
     let (mask, sign) = ((1u32 << bits) - 1, (1u32 << bits) >> 1);
     (((v & mask) ^ sign).wrapping_sub(sign)) as i32
 }
 
-/// Bits a lane takes in a segment.
+/// One lane of a row, plainly.
 #[inline(always)]
-fn lane_bits(row: &Row, l: usize, form: Form, frames: u32) -> u32 {
-    row.upto[form.degree()][l] + form.width() * frames
-}
-
-/// One lane, plainly. `at` is its first bit.
-pub(crate) fn plain_lane(bytes: &[u8], at: u32, row: &Row, l: usize, form: Form, spot: &Spot) -> [f32; 2] {
-    let x = load(bytes, at);
-    let high = (x >> row.bits[0][l]) as u32;
+fn plain_lane(bytes: &[u8], laid: &Laid, row: &Row, l: usize, form: Form, spot: &Spot) -> [f32; 2] {
     let mut c = [0i32; 4];
-    c[0] = signed(x as u32, row.bits[0][l]);
-    c[1] = signed(high, row.bits[1][l]);
-    c[2] = signed(high >> row.after[0][l], row.bits[2][l]);
-    c[3] = signed(high >> row.after[1][l], row.bits[3][l]);
-    for (k, c) in c.iter_mut().enumerate() {
-        if k > form.degree() {
-            *c = 0;
-        }
+    for k in 0..=form.degree() {
+        c[k] = signed(load(bytes, laid.bit(k, l)) as u32, u32::from(row.bits[k][l]));
     }
     let width = form.width();
-    let y = load(bytes, at + row.upto[form.degree()][l] + width * spot.frame);
+    let near = laid.bit(4, l) + laid.frame * spot.frame;
     let step = row.step[l] * spot.scale * QUARTERS[form.quarter()];
     let value =
         |bits: u32, b: [f32; 3]| (base(c, form.unit(), b) + signed(bits, width) as f32) * step + row.bias[l];
-    let first = value(y as u32, spot.basis[0]);
-    [first, if spot.pair { value((y >> width) as u32, spot.basis[1]) } else { first }]
+    let first = value(load(bytes, near) as u32, spot.basis[0]);
+    [first, if spot.pair { value(load(bytes, near + laid.frame) as u32, spot.basis[1]) } else { first }]
 }
 
-/// All lanes of a block, plainly. `bytes` begin with the forms.
+/// All lanes of a block, plainly: the sums of widths added up one by one. `bytes` begin with the
+/// forms.
 pub(crate) fn plain_block(bytes: &[u8], rows: &[Row; 3], spot: &Spot) -> Values {
     let mut out = [[[0.0; 8]; 3]; 2];
     let lanes: usize = rows.iter().map(|r| r.used).sum();
     let mut at = lanes as u32 * 8;
     let mut index = 0;
     for (r, row) in rows.iter().enumerate() {
-        for l in 0..row.used {
-            let form = Form(bytes.get(index).copied().unwrap_or(0));
-            let [a, b] = plain_lane(bytes, at, row, l, form, spot);
-            (out[0][r][l], out[1][r][l]) = (a, b);
-            at += lane_bits(row, l, form, spot.frames);
-            index += 1;
+        let form = |l: usize| Form(bytes.get(index + l).copied().unwrap_or(0));
+        let mut laid = Laid { at: [0; 5], before: [0; 5], frame: 0, end: 0 };
+        for k in 0..5 {
+            laid.at[k] = at;
+            let mut before = [0u8; 8];
+            let mut sum = 0u32;
+            for l in 0..row.used {
+                before[l] = sum as u8;
+                sum += match k {
+                    4 => form(l).width(),
+                    k if k <= form(l).degree() => u32::from(row.bits[k][l]),
+                    _ => 0,
+                };
+            }
+            laid.before[k] = u64::from_le_bytes(before);
+            if k < 4 {
+                at += sum;
+            } else {
+                laid.frame = sum;
+                at += sum * spot.frames;
+            }
         }
+        for l in 0..row.used {
+            let [a, b] = plain_lane(bytes, &laid, row, l, form(l), spot);
+            (out[0][r][l], out[1][r][l]) = (a, b);
+        }
+        index += row.used;
     }
     out
 }
 
-/// The same lane of all three rows (a rotation), or a lane of one row.
+/// The same lane of all three rows (a rotation), or of those between `rows` alone.
+#[inline(always)]
 pub(crate) fn some_lanes(
     bytes: &[u8],
     rows: &[Row; 3],
     lane: usize,
-    only: Option<usize>,
+    wanted: std::ops::RangeInclusive<usize>,
     spot: &Spot,
 ) -> [[f32; 2]; 3] {
     let mut out = [[0.0; 2]; 3];
-    let lanes: usize = rows.iter().map(|r| r.used).sum();
-    let mut at = lanes as u32 * 8;
+    let mut at = (rows[0].used + rows[1].used + rows[2].used) as u32 * 8;
     let mut index = 0;
-    let last = only.unwrap_or(2);
-    for (r, row) in rows.iter().enumerate().take(last + 1) {
-        let used = row.used.min(8);
-        let forms = bytes.get(index..index + used).unwrap_or(&[]);
-        for (l, f) in forms.iter().enumerate() {
-            let form = Form(*f);
-            if l == lane && only.is_none_or(|o| o == r) {
-                out[r] = plain_lane(bytes, at, row, l, form, spot);
-                if r == last {
-                    break;
-                }
-            }
-            at += lane_bits(row, l, form, spot.frames);
+    for (r, row) in rows.iter().enumerate().take(wanted.end() + 1) {
+        let forms = forms_of(bytes, index, row.used);
+        let laid = Laid::new(row, forms, at, spot.frames);
+        if r >= *wanted.start() {
+            let form = Form((forms >> (8 * lane)) as u8);
+            out[r] = plain_lane(bytes, &laid, row, lane, form, spot);
         }
-        index += used;
+        at = laid.end;
+        index += row.used;
     }
     out
 }
@@ -168,49 +221,25 @@ pub(crate) fn some_lanes(
 #[inline(always)]
 pub(crate) fn block<S: Simd>(simd: S, bytes: &[u8], rows: &[Row; 3], spot: &Spot) -> Values {
     let mut out = [[[0.0; 8]; 3]; 2];
-    if bytes.len() < 8 {
+    if bytes.len() < 16 {
         return out;
     }
-    let lanes = rows[0].used + rows[1].used + rows[2].used;
-    let mut at = lanes as u32 * 8;
+    let mut at = (rows[0].used + rows[1].used + rows[2].used) as u32 * 8;
     let mut index = 0;
     for r in 0..3 {
         let row = &rows[r];
         if row.used == 0 {
             break;
         }
-        let mut word = load(bytes, index as u32 * 8);
-        if row.used < 8 {
-            word &= (1u64 << (row.used * 8)) - 1;
-        }
+        let forms = forms_of(bytes, index, row.used);
         index += row.used;
-        let mut raw = [0u8; 16];
-        raw[..8].copy_from_slice(&word.to_le_bytes());
-        let forms = simd.widen_u16x16(simd.combine_u16x8_low(raw)).0;
-        let (v0, v1) = row8(simd, bytes, &mut at, row, forms, spot);
+        let laid = Laid::new(row, forms, at, spot.frames);
+        at = laid.end;
+        let (v0, v1) = row8(simd, bytes, &laid, row, forms, spot);
         out[0][r] = v0.into();
         out[1][r] = v1.into();
     }
     out
-}
-
-/// Widening of eight bytes, whatever the level calls it.
-trait Widen<S: Simd> {
-    fn combine_u16x8_low(self, raw: [u8; 16]) -> fearless_simd::u16x16<S>;
-}
-
-impl<S: Simd> Widen<S> for S {
-    #[inline(always)]
-    fn combine_u16x8_low(self, raw: [u8; 16]) -> fearless_simd::u16x16<S> {
-        let v: u8x16<S> = raw.simd_into(self);
-        let (low, high) = self.widen_u8x16(v);
-        self.combine_u16x8(low, high)
-    }
-}
-
-#[inline(always)]
-fn uints<S: Simd>(simd: S, v: [u32; 8]) -> u32x8<S> {
-    v.simd_into(simd)
 }
 
 #[inline(always)]
@@ -219,10 +248,62 @@ fn ints<S: Simd>(simd: S, v: [i32; 8]) -> i32x8<S> {
 }
 
 #[inline(always)]
-fn extend<S: Simd>(simd: S, v: u32x8<S>, row: &Row, k: usize) -> i32x8<S> {
+fn number<S: Simd>(simd: S, v: u32) -> u32x8<S> {
+    u32x8::splat(simd, v)
+}
+
+/// A byte a lane as four equal bytes in each lane of a register.
+#[inline(always)]
+fn spread<S: Simd>(simd: S, bytes: u64) -> u8x32<S> {
+    const LANES: [u8; 32] = {
+        let mut out = [0u8; 32];
+        let mut i = 0;
+        while i < 32 {
+            out[i] = (i / 4) as u8;
+            i += 1;
+        }
+        out
+    };
+    let all: u8x32<S> = u64x4::splat(simd, bytes).bitcast();
+    let order: u8x32<S> = LANES.simd_into(simd);
+    simd.swizzle_dyn_within_blocks_u8x32(all, order)
+}
+
+#[inline(always)]
+fn sixteen<S: Simd>(simd: S, bytes: &[u8], at: u32) -> u8x16<S> {
+    // Opening made sure that all fields lie inside and sixteen bytes follow them.
+    let i = ((at >> 3) as usize).min(bytes.len() - 16);
+    u8x16::from_slice(simd, &bytes[i..i + 16])
+}
+
+/// The fields of eight lanes of which the first begins at bit `at`, each with what follows it above.
+#[inline(always)]
+fn fields<S: Simd>(simd: S, bytes: &[u8], at: u32, before: u64) -> u32x8<S> {
+    const NEXT: [u8; 32] = {
+        let mut out = [0u8; 32];
+        let mut i = 0;
+        while i < 32 {
+            out[i] = (i % 4) as u8;
+            i += 1;
+        }
+        out
+    };
+    // Lanes 0–3 from one load, 4–7 from another: each half within sixteen bytes.
+    let half = (before >> 32 & 255) as u32;
+    let window: u8x32<S> = simd.combine_u8x16(sixteen(simd, bytes, at), sixteen(simd, bytes, at + half));
+    let starts = (0x0101_0101 * u64::from(at & 7)) | ((0x0101_0101 * u64::from((at + half) & 7)) << 32);
+    let within = before.wrapping_sub((0x0101_0101 * u64::from(half)) << 32) + starts;
+    let within: u32x8<S> = spread(simd, within).bitcast();
+    let first: u8x32<S> = ((within >> 3) & number(simd, 0x1f1f_1f1f)).bitcast();
+    let next: u8x32<S> = NEXT.simd_into(simd);
+    let raw: u32x8<S> = simd.swizzle_dyn_within_blocks_u8x32(window, first + next).bitcast();
+    simd.shrv_u32x8(raw, within & number(simd, 7))
+}
+
+#[inline(always)]
+fn extend<S: Simd>(v: u32x8<S>, mask: i32x8<S>, sign: i32x8<S>) -> i32x8<S> {
     let v: i32x8<S> = v.bitcast();
-    let sign = ints(simd, row.sign[k]);
-    ((v & ints(simd, row.mask[k])) ^ sign) - sign
+    ((v & mask) ^ sign) - sign
 }
 
 /// The value at a frame with basis `b`, from the polynomial's coefficients and the remainder.
@@ -241,75 +322,50 @@ fn value<S: Simd>(
     ((f[0] + ((poly + magic) - magic)) + r) * step + bias
 }
 
+/// Coefficient `k` of eight lanes.
+#[inline(always)]
+fn coefficient<S: Simd>(simd: S, bytes: &[u8], laid: &Laid, row: &Row, k: usize) -> i32x8<S> {
+    // Closures would be calls of their own, outside what was compiled for the SIMD level.
+    extend(fields(simd, bytes, laid.at[k], laid.before[k]), ints(simd, row.mask[k]), ints(simd, row.sign[k]))
+}
+
 #[inline(always)]
 fn row8<S: Simd>(
     simd: S,
     bytes: &[u8],
-    at: &mut u32,
+    laid: &Laid,
     row: &Row,
-    forms: u32x8<S>,
+    forms: u64,
     spot: &Spot,
 ) -> (f32x8<S>, f32x8<S>) {
-    let zero = u32x8::splat(simd, 0);
-    let select = forms & u32x8::splat(simd, 15);
-    let width =
-        select + simd.select_u32x8(select.simd_eq(u32x8::splat(simd, 15)), u32x8::splat(simd, 9), zero);
-    let quarter = (forms >> 4) & u32x8::splat(simd, 3);
+    let zero = number(simd, 0);
+    let forms: u32x8<S> = spread(simd, forms).bitcast();
+    let forms = forms & number(simd, 255);
+    let select = forms & number(simd, 15);
+    let width = select + simd.select_u32x8(select.simd_eq(number(simd, 15)), number(simd, 9), zero);
+    let quarter = (forms >> 4) & number(simd, 3);
     let degree = forms >> 6;
-    let one = degree.simd_ge(u32x8::splat(simd, 1));
-    let two = degree.simd_ge(u32x8::splat(simd, 2));
-    let three = degree.simd_ge(u32x8::splat(simd, 3));
-    let coefficients = uints(simd, row.bits[0])
-        + simd.select_u32x8(one, uints(simd, row.bits[1]), zero)
-        + simd.select_u32x8(two, uints(simd, row.bits[2]), zero)
-        + simd.select_u32x8(three, uints(simd, row.bits[3]), zero);
-    // Through memory on purpose: taken from registers one by one, and put back so, they would all
-    // queue for the one port that moves between lanes (twice the time, measured).
-    let total: [u32; 8] = black_box((coefficients + width * u32x8::splat(simd, spot.frames)).into());
-    let skip: [u32; 8] = black_box((coefficients + width * u32x8::splat(simd, spot.frame)).into());
-    let widths: [u32; 8] = black_box(width.into());
-    let (mut low, mut high, mut near, mut far) = ([0u32; 8], [0u32; 8], [0u32; 8], [0u32; 8]);
-    let mut p = *at;
-    // A count the compiler cannot see keeps the loop rolled: unrolled, it spills every load.
-    for l in 0..black_box(8usize) {
-        let l = l & 7;
-        let x = fetch(bytes, p);
-        let y = fetch(bytes, p + skip[l]);
-        p += total[l];
-        low[l] = x as u32;
-        high[l] = x.wrapping_shr(row.bits[0][l]) as u32;
-        near[l] = y as u32;
-        far[l] = y.wrapping_shr(widths[l]) as u32;
-    }
-    *at = p;
-    let (low, high, near, far) = (black_box(low), black_box(high), black_box(near), black_box(far));
     let izero = i32x8::splat(simd, 0);
-    let high = uints(simd, high);
-    let c0 = extend(simd, uints(simd, low), row, 0);
-    let c1 = simd.select_i32x8(one, extend(simd, high, row, 1), izero);
-    let c2 =
-        simd.select_i32x8(two, extend(simd, simd.shrv_u32x8(high, uints(simd, row.after[0])), row, 2), izero);
-    let c3 = simd.select_i32x8(
-        three,
-        extend(simd, simd.shrv_u32x8(high, uints(simd, row.after[1])), row, 3),
-        izero,
-    );
-    let unit: i32x8<S> = (simd.max_u32x8(width, u32x8::splat(simd, 3)) - u32x8::splat(simd, 3)).bitcast();
+    let c0 = coefficient(simd, bytes, laid, row, 0);
+    let c1 = coefficient(simd, bytes, laid, row, 1);
+    let c2 = coefficient(simd, bytes, laid, row, 2);
+    let c3 = coefficient(simd, bytes, laid, row, 3);
+    let c1 = simd.select_i32x8(degree.simd_ge(number(simd, 1)), c1, izero);
+    let c2 = simd.select_i32x8(degree.simd_ge(number(simd, 2)), c2, izero);
+    let c3 = simd.select_i32x8(degree.simd_ge(number(simd, 3)), c3, izero);
+    let unit: i32x8<S> = (simd.max_u32x8(width, number(simd, 3)) - number(simd, 3)).bitcast();
     let f = [
         simd.cvt_f32_i32x8(simd.shlv_i32x8(c0, unit)),
         simd.cvt_f32_i32x8(simd.shlv_i32x8(c1, unit)),
         simd.cvt_f32_i32x8(simd.shlv_i32x8(c2, unit)),
         simd.cvt_f32_i32x8(simd.shlv_i32x8(c3, unit)),
     ];
-    let power = simd.shlv_u32x8(u32x8::splat(simd, 1), width);
-    let mask = power - u32x8::splat(simd, 1);
-    let sign: i32x8<S> = simd.shr_u32x8(power, 1).bitcast();
-    let near: i32x8<S> = (uints(simd, near) & mask).bitcast();
-    let far: i32x8<S> = (uints(simd, far) & mask).bitcast();
-    let near = simd.cvt_f32_i32x8((near ^ sign) - sign);
-    let far = simd.cvt_f32_i32x8((far ^ sign) - sign);
-    let odd = (quarter & u32x8::splat(simd, 1)).simd_eq(u32x8::splat(simd, 1));
-    let upper = quarter.simd_ge(u32x8::splat(simd, 2));
+    let power = simd.shlv_u32x8(number(simd, 1), width);
+    let mask: i32x8<S> = (power - number(simd, 1)).bitcast();
+    let sign: i32x8<S> = (power >> 1).bitcast();
+    let at = laid.at[4] + laid.frame * spot.frame;
+    let odd = (quarter & number(simd, 1)).simd_eq(number(simd, 1));
+    let upper = quarter.simd_ge(number(simd, 2));
     let quarters = simd.select_f32x8(
         upper,
         simd.select_f32x8(odd, f32x8::splat(simd, QUARTERS[3]), f32x8::splat(simd, QUARTERS[2])),
@@ -317,9 +373,21 @@ fn row8<S: Simd>(
     );
     let step: f32x8<S> = f32x8::from_slice(simd, &row.step) * f32x8::splat(simd, spot.scale) * quarters;
     let bias = f32x8::from_slice(simd, &row.bias);
+    let near = simd.cvt_f32_i32x8(extend(fields(simd, bytes, at, laid.before[4]), mask, sign));
     let v0 = value(simd, &f, near, spot.basis[0], step, bias);
-    let v1 = if spot.pair { value(simd, &f, far, spot.basis[1], step, bias) } else { v0 };
-    (v0, v1)
+    if !spot.pair {
+        return (v0, v0);
+    }
+    let far = fields(simd, bytes, at + laid.frame, laid.before[4]);
+    let far = simd.cvt_f32_i32x8(extend(far, mask, sign));
+    (v0, value(simd, &f, far, spot.basis[1], step, bias))
+}
+
+/// Eight quaternions from three rows of parameters.
+#[inline(always)]
+pub(crate) fn quaternions8<S: Simd>(simd: S, v: &[[f32; 8]; 3]) -> [[f32; 8]; 4] {
+    let q = turn_of(simd, v);
+    [q[0].into(), q[1].into(), q[2].into(), q[3].into()]
 }
 
 #[inline(always)]
@@ -333,35 +401,72 @@ fn turn_of<S: Simd>(simd: S, v: &[[f32; 8]; 3]) -> [f32x8<S>; 4] {
     [x * d, y * d, z * d, (one - n) * i]
 }
 
-/// Rotations of up to eight joints: parameters at two frames to quaternions between them.
+/// Rotations of up to eight joints: parameters at two frames to quaternions between them, x, y, z,
+/// w of each joint in turn.
 #[inline(always)]
-pub(crate) fn turn8<S: Simd>(simd: S, v: &Values, middle: &[[f32; 8]; 4], blend: f32) -> [[f32; 8]; 4] {
-    let one = f32x8::splat(simd, 1.0);
+pub(crate) fn turn8<S: Simd>(simd: S, v: &Values, middle: &[[f32; 8]; 4], blend: f32) -> [[f32; 4]; 8] {
     let a = turn_of(simd, &v[0]);
-    let q = if blend == 0.0 {
-        a
-    } else {
-        let b = turn_of(simd, &v[1]);
-        let dot = (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]);
-        let t = f32x8::splat(simd, blend);
-        let s = one - t;
-        let t = simd.select_f32x8(dot.simd_lt(f32x8::splat(simd, 0.0)), f32x8::splat(simd, 0.0) - t, t);
-        let r = [a[0] * s + b[0] * t, a[1] * s + b[1] * t, a[2] * s + b[2] * t, a[3] * s + b[3] * t];
-        let n = (r[0] * r[0] + r[1] * r[1]) + (r[2] * r[2] + r[3] * r[3]);
-        let i = one / n.sqrt();
-        [r[0] * i, r[1] * i, r[2] * i, r[3] * i]
-    };
-    let m = [
-        f32x8::from_slice(simd, &middle[0]),
-        f32x8::from_slice(simd, &middle[1]),
-        f32x8::from_slice(simd, &middle[2]),
-        f32x8::from_slice(simd, &middle[3]),
-    ];
+    if blend == 0.0 {
+        return onto(simd, middle, &a);
+    }
+    let b = turn_of(simd, &v[1]);
+    onto(simd, middle, &between(simd, &a, &b, blend))
+}
+
+/// The same from quaternions that were kept.
+#[inline(always)]
+pub(crate) fn kept8<S: Simd>(
+    simd: S,
+    kept: &[[[f32; 8]; 4]; 2],
+    middle: &[[f32; 8]; 4],
+    blend: f32,
+) -> [[f32; 4]; 8] {
+    let a = four(simd, &kept[0]);
+    if blend == 0.0 {
+        return onto(simd, middle, &a);
+    }
+    let b = four(simd, &kept[1]);
+    onto(simd, middle, &between(simd, &a, &b, blend))
+}
+
+#[inline(always)]
+fn four<S: Simd>(simd: S, rows: &[[f32; 8]; 4]) -> [f32x8<S>; 4] {
+    [
+        f32x8::from_slice(simd, &rows[0]),
+        f32x8::from_slice(simd, &rows[1]),
+        f32x8::from_slice(simd, &rows[2]),
+        f32x8::from_slice(simd, &rows[3]),
+    ]
+}
+
+/// The normalised mean of two rotations, the short way.
+#[inline(always)]
+fn between<S: Simd>(simd: S, a: &[f32x8<S>; 4], b: &[f32x8<S>; 4], blend: f32) -> [f32x8<S>; 4] {
+    let one = f32x8::splat(simd, 1.0);
+    let dot = (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]);
+    let t = f32x8::splat(simd, blend);
+    let s = one - t;
+    let t = simd.select_f32x8(dot.simd_lt(f32x8::splat(simd, 0.0)), f32x8::splat(simd, 0.0) - t, t);
+    let r = [a[0] * s + b[0] * t, a[1] * s + b[1] * t, a[2] * s + b[2] * t, a[3] * s + b[3] * t];
+    let n = (r[0] * r[0] + r[1] * r[1]) + (r[2] * r[2] + r[3] * r[3]);
+    let i = one / n.sqrt();
+    [r[0] * i, r[1] * i, r[2] * i, r[3] * i]
+}
+
+/// The middle rotations turned by `q`.
+#[inline(always)]
+fn onto<S: Simd>(simd: S, middle: &[[f32; 8]; 4], q: &[f32x8<S>; 4]) -> [[f32; 4]; 8] {
+    let m = four(simd, middle);
     let x = ((m[3] * q[0] + m[0] * q[3]) + m[1] * q[2]) - m[2] * q[1];
     let y = ((m[3] * q[1] + m[1] * q[3]) + m[2] * q[0]) - m[0] * q[2];
     let z = ((m[3] * q[2] + m[2] * q[3]) + m[0] * q[1]) - m[1] * q[0];
     let w = ((m[3] * q[3] - m[0] * q[0]) - m[1] * q[1]) - m[2] * q[2];
-    [x.into(), y.into(), z.into(), w.into()]
+    let ((x0, x1), (y0, y1), (z0, z1), (w0, w1)) = (x.split(), y.split(), z.split(), w.split());
+    let mut out = [[0.0f32; 4]; 8];
+    let (near, far) = out.as_flattened_mut().split_at_mut(16);
+    f32x4::store_four_interleaved([x0, y0, z0, w0], near);
+    f32x4::store_four_interleaved([x1, y1, z1, w1], far);
+    out
 }
 
 /// One rotation, plainly; the twin of [`turn8`].

@@ -29,6 +29,7 @@ mod compress;
 mod content;
 mod decode;
 mod encode;
+mod first_version;
 mod format;
 mod head;
 mod kernel;
@@ -37,7 +38,7 @@ mod quantize;
 mod range_coder;
 
 pub use at_rest::unpack;
-pub use clip::{CompressedClip, Library, TrackInfo};
+pub use clip::{CompressedClip, Cursor, Library, TrackInfo};
 pub use compress::{
     ClipChunk, ClipReport, CompressError, CompressOptions, Compressed, Worst, assemble, compress,
     compress_clip,

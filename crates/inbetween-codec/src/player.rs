@@ -11,7 +11,7 @@ use inbetween::playback::sampler::{Sampler, TrackSink};
 use inbetween::{Binding, Property, Skeleton, TrackMask, ValueKind};
 
 use crate::clip::{CompressedClip, pose_property};
-use crate::decode::{JointTransform, PoseOut};
+use crate::decode::{JointTransform, PoseOut, Window};
 
 /// What a track is to the clip.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,7 @@ pub struct Decoder {
     /// Place of each node in the rig's order.
     place: Arc<[u32]>,
     tracks: Arc<[(Binding, Source)]>,
+    windows: Vec<Window>,
     pose: Vec<JointTransform>,
     value: Vec<f32>,
 }
@@ -70,6 +71,7 @@ impl Decoder {
         Ok(Self {
             pose: vec![JointTransform::IDENTITY; skeleton.len()],
             value: vec![0.0; widest],
+            windows: clip.windows(),
             clip,
             rig,
             place: place.into(),
@@ -102,7 +104,8 @@ impl Sampler for Decoder {
     }
 
     fn sample(&mut self, time: f64, mask: &TrackMask, sink: &mut dyn TrackSink) {
-        self.clip.pose(time, &mut self.pose);
+        self.pose.copy_from_slice(self.clip.still());
+        self.clip.play_pose(time, &mut self.windows, &mut &mut self.pose[..]);
         for (i, (_, source)) in self.tracks.iter().enumerate() {
             if !mask.is_on(i) {
                 continue;
@@ -125,7 +128,7 @@ impl Sampler for Decoder {
         for (n, t) in self.clip.still().iter().enumerate() {
             out.all(n, t);
         }
-        self.clip.write_pose(time, &mut out);
+        self.clip.play_pose(time, &mut self.windows, &mut out);
         for (i, (_, source)) in self.tracks.iter().enumerate() {
             if let Source::Node(n, p) = *source
                 && !mask.is_on(i)

@@ -1,5 +1,5 @@
 //! Writes the files that the tests keep from a released version of the format:
-//! `cargo run -p inbetween-codec --example first_files -- FOLDER`.
+//! `cargo run -p inbetween-codec --example released_files -- FOLDER`.
 
 #[allow(dead_code)]
 #[path = "../tests/figures/mod.rs"]
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let skeleton = figures::limb(6, 0.25);
     let clip = figures::dance(&skeleton, 75, 30.0, 2026);
     let options = CompressOptions { max_error: 1e-3, ..CompressOptions::default() };
-    for (name, at_rest) in [("v1-runtime.ibc", false), ("v1-at-rest.ibc", true)] {
+    for (name, at_rest) in [("v2-runtime.ibc", false), ("v1-at-rest.ibc", true)] {
         let file = compress(&skeleton, std::slice::from_ref(&clip), &options, at_rest)?;
         std::fs::write(std::path::Path::new(&folder).join(name), file.bytes)?;
     }
