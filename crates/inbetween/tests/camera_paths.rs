@@ -151,6 +151,109 @@ fn a_key_added_at_the_playhead_changes_nothing_where_smoothing_is_full() {
     }
 }
 
+/// Rotation keys at random, up to half a turn apart, about any axis.
+fn random_rotation_keys(dice: &mut Dice) -> Vec<CameraKey> {
+    let mut keys = random_keys(dice);
+    for key in &mut keys {
+        let q = [0; 4].map(|_| dice.between(-1.0, 1.0));
+        let length = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+        key.rotation = Some(q.map(|x| x / length));
+        key.values.truncate(3);
+    }
+    keys
+}
+
+fn apart(a: [f64; 4], b: [f64; 4]) -> f64 {
+    let signs = [1.0, -1.0].map(|s| (0..4).map(|k| (a[k] - s * b[k]).powi(2)).sum::<f64>().sqrt());
+    2.0 * signs[0].min(signs[1])
+}
+
+#[test]
+fn keys_added_at_the_playhead_leave_rotations_as_they_are_at_any_amount_and_closed_too() {
+    let mut dice = Dice(21);
+    for round in 0..1500 {
+        let amount = if round % 3 == 0 { dice.share() } else { 1.0 };
+        let mut before = smoothed(CameraPath::new(xyz(), random_rotation_keys(&mut dice)).unwrap(), amount);
+        if round % 4 == 0 {
+            before.close(Some(dice.between(0.3, 4.0))).unwrap();
+        }
+        let mut after = before.clone();
+        for _ in 0..1 + dice.below(3) {
+            let at = dice.between(after.start(), after.end());
+            let index = after.insert_at(at).unwrap();
+            let off = apart(after.key(index).unwrap().rotation.unwrap(), before.pose(at).rotation);
+            assert!(off < 1e-14, "round {round}: {off:e}");
+        }
+        for k in 0..120 {
+            let t = before.start() + (before.end() - before.start()) * f64::from(k) / 97.0;
+            // Ten hours in, the end of a closed path may move by the rounding of its time.
+            let off = apart(before.pose(t).rotation, after.pose(t).rotation);
+            assert!(off < 1e-9, "round {round} at {t}: {off:e}");
+        }
+    }
+}
+
+#[test]
+fn an_added_rotation_key_that_is_turned_by_hand_is_met_and_so_are_those_beside_it() {
+    let mut dice = Dice(22);
+    for _ in 0..300 {
+        let mut path = smoothed(CameraPath::new(xyz(), random_rotation_keys(&mut dice)).unwrap(), 1.0);
+        let times = path.times().to_vec();
+        let span = dice.below(times.len() - 1);
+        let at = |share: f64| times[span] + share * (times[span + 1] - times[span]);
+        path.insert_at(at(0.3)).unwrap();
+        let index = path.insert_at(at(0.6)).unwrap();
+        let mut key = path.key(index).unwrap();
+        key.rotation = key.rotation.map(|q| quat_multiply(q, quat_exp([0.1, 0.0, 0.05])));
+        path.set_key(index, key).unwrap();
+        for key in path.keys() {
+            assert!(apart(path.pose(key.time).rotation, key.rotation.unwrap()) < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn a_key_added_on_the_way_back_of_a_closed_path_changes_nothing() {
+    let mut dice = Dice(23);
+    for round in 0..300 {
+        let mut before = smoothed(path_of(random_keys(&mut dice)), 1.0);
+        before.close(Some(dice.between(1.0, 4.0))).unwrap();
+        let (last, end) = (*before.times().last().unwrap(), before.end());
+        let mut after = before.clone();
+        let at = last + (end - last) * dice.between(0.2, 0.8);
+        assert_eq!(after.insert_at(at).unwrap(), before.len());
+        assert!((after.end() - end).abs() < 1e-10);
+        for k in 0..60 {
+            let t = before.start() + (end - before.start()) * f64::from(k) / 59.0;
+            for (c, (a, b)) in values(&before, t).iter().zip(&values(&after, t)).enumerate() {
+                let scale = (0..before.len()).map(|i| size(&before, i, c)).fold(1.0, f64::max);
+                assert!((a - b).abs() <= 1e-8 * scale, "round {round} {} at {t}: {a} {b}", NAMES[c]);
+            }
+        }
+        assert!(after.insert_at(end + 1.0).unwrap_err().to_string().contains("within the path"));
+    }
+}
+
+#[test]
+fn a_key_added_where_the_picture_holds_leaves_it_held_and_the_curves_beside_it_as_they_are() {
+    let before = with_modes(&[
+        (0.0, 0.0, "free"),
+        (1.0, 2.0, "free"),
+        (2.0, 0.0, "free"),
+        (3.0, 50.0, "board"),
+        (4.0, 60.0, "board"),
+    ]);
+    let mut after = before.clone();
+    after.insert_at(2.5).unwrap();
+    after.insert_at(2.25).unwrap();
+    for k in 0..=80 {
+        let t = f64::from(k) * 0.05;
+        assert_eq!(values(&before, t), values(&after, t), "at {t}");
+    }
+    let free = &after.status().modes[0];
+    assert_eq!((free.built, free.smoothed, free.cuts), (5, 2, 3));
+}
+
 #[test]
 fn a_key_added_at_the_playhead_makes_no_jump_at_any_amount() {
     let mut dice = Dice(5);

@@ -143,8 +143,8 @@ impl PathReader<'_> {
             &at,
             key,
             &[
-                "time", "mode", "straight", "position", "yaw", "pitch", "roll", "rotation", "fov", "target",
-                "channels",
+                "time", "mode", "straight", "hold", "on_curve", "position", "yaw", "pitch", "roll",
+                "rotation", "fov", "target", "channels",
             ],
         )?;
         let time = key.get("time").unwrap_or(&Value::Null);
@@ -206,6 +206,8 @@ impl PathReader<'_> {
             made.mode = mode.into();
         }
         made.straight = flag(place, key, "straight")?.unwrap_or(false);
+        made.hold = flag(place, key, "hold")?.unwrap_or(false);
+        made.on_curve = flag(place, key, "on_curve")?.unwrap_or(false);
         Ok(made)
     }
 
@@ -345,6 +347,12 @@ fn key_of(path: &CameraPath, key: &CameraKey) -> Value {
     }
     if key.straight {
         out.insert("straight".into(), json!(true));
+    }
+    if key.hold {
+        out.insert("hold".into(), json!(true));
+    }
+    if key.on_curve {
+        out.insert("on_curve".into(), json!(true));
     }
     let triple = |roles: [Role; 3]| -> Option<Vec<f64>> {
         roles.iter().map(|&role| path.role(role).map(|k| key.values[k])).collect()

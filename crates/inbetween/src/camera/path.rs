@@ -9,7 +9,7 @@
 //!
 //! A path falls into runs. A run ends where the camera mode changes: there the
 //! picture holds and cuts over at the next key, and curves on either side know
-//! nothing of each other. Straight spans end a run for the camera's place only;
+//! nothing of each other. A key may also say that the picture holds. Straight spans end a run for the camera's place only;
 //! the curves beside them leave and arrive with the straight span's velocity.
 //!
 //! It stops at curves: poses out of them are [`super::pose`], what can be said
@@ -21,9 +21,14 @@ use super::channel::{Channel, Role};
 use super::target::{LookAt, MovingTarget};
 use crate::spline::{
     Brake, End, Extrapolation, Keys, RotationSpline, Scratch, Spline, SplineError, TangentRule, check,
-    limit_overshoot, mix, nearest_turn, periodic, replay, unwrap_angles, with_ends,
+    limit_overshoot, mix, nearest_turn, periodic, quat_conjugate, quat_multiply, replay, unwrap_angles,
+    with_ends,
 };
 use thiserror::Error;
+
+/// How far a key may lie off a rotation curve and still count as lying on it,
+/// radians: a key that was put there differs by the rounding of its numbers alone.
+const ON_CURVE_RAD: f64 = 1e-12;
 
 /// The mode that is smoothed unless told otherwise.
 pub const FREE: &str = "free";
@@ -189,12 +194,28 @@ pub struct CameraKey {
     pub rotation: Option<[f64; 4]>,
     /// Whether the camera's place goes straight from here to the next key.
     pub straight: bool,
+    /// Whether the picture holds from here until the next key, as it does where the
+    /// mode changes; the curves on either side know nothing of each other.
+    pub hold: bool,
+    /// Whether the key was put where the curve is by [`CameraPath::insert_at`]; its
+    /// angles are then flown as they are. As long as its rotation lies on the curve
+    /// through the other keys, that curve is kept as it is; once it does not, the
+    /// curve goes through this key as through any other.
+    pub on_curve: bool,
 }
 
 impl CameraKey {
     /// A key of the free camera.
     pub fn new(time: f64, values: Vec<f64>) -> Self {
-        Self { time, mode: FREE.into(), values, rotation: None, straight: false }
+        Self {
+            time,
+            mode: FREE.into(),
+            values,
+            rotation: None,
+            straight: false,
+            hold: false,
+            on_curve: false,
+        }
     }
 }
 
@@ -211,6 +232,8 @@ pub struct CameraPath {
     pub(super) rotations: Option<Vec<[f64; 4]>>,
     pub(super) modes: Vec<Arc<str>>,
     pub(super) straight: Vec<bool>,
+    hold: Vec<bool>,
+    on_curve: Vec<bool>,
     pub(super) closing_gap: Option<f64>,
     pub(super) smoothing: Smoothing,
     pub(super) subject: Option<MovingTarget>,
@@ -277,6 +300,8 @@ impl CameraPath {
             rotations: (with_rotation > 0).then(|| keys.iter().filter_map(|k| k.rotation).collect()),
             modes: keys.iter().map(|k| k.mode.clone()).collect(),
             straight: keys.iter().map(|k| k.straight).collect(),
+            hold: keys.iter().map(|k| k.hold).collect(),
+            on_curve: keys.iter().map(|k| k.on_curve).collect(),
             channels,
             times,
             closing_gap: None,
@@ -346,6 +371,8 @@ impl CameraPath {
             values: self.authored[index * w..(index + 1) * w].to_vec(),
             rotation: self.rotations.as_ref().map(|r| r[index]),
             straight: self.straight[index],
+            hold: self.hold[index],
+            on_curve: self.on_curve[index],
         })
     }
 
@@ -418,7 +445,7 @@ impl CameraPath {
 
     /// What span `i` is.
     pub fn span_kind(&self, i: usize) -> PathSpan {
-        if self.modes[i] != self.modes[(i + 1) % self.len()] {
+        if self.hold[i] || self.modes[i] != self.modes[(i + 1) % self.len()] {
             PathSpan::Cut
         } else if self.straight[i] {
             PathSpan::Straight
@@ -491,9 +518,10 @@ impl CameraPath {
     ///
     /// # Errors
     /// What is wrong with the key; the path is unchanged.
-    pub fn set_key(&mut self, index: usize, key: CameraKey) -> Result<(), CameraError> {
-        self.check_index(index)?;
+    pub fn set_key(&mut self, index: usize, mut key: CameraKey) -> Result<(), CameraError> {
         self.check_key(&key)?;
+        // What is moved is no longer where the curve put it.
+        key.on_curve &= key == self.key(index)?;
         self.changed(|path| {
             path.put(index, key);
             path.rewrap(index);
@@ -505,7 +533,8 @@ impl CameraPath {
     /// # Errors
     /// What is wrong with the key, [`SplineError::DuplicateTime`] if there is one at
     /// its time; the path is unchanged.
-    pub fn insert(&mut self, key: CameraKey) -> Result<usize, CameraError> {
+    pub fn insert(&mut self, mut key: CameraKey) -> Result<usize, CameraError> {
+        key.on_curve = false;
         let index = self.make_room(&key)?;
         self.changed(|path| {
             path.open(index);
@@ -516,25 +545,47 @@ impl CameraPath {
     }
 
     /// Adds a key at the playhead with the values the path has there, and returns
-    /// its number. The picture does not jump; where the path is smoothed in full
-    /// nothing changes at all (but for rotations kept as quaternions, whose curve
-    /// keeps its place at the new key and changes slightly beside it).
+    /// its number. The picture does not jump, and where the path is smoothed in full
+    /// nothing changes at all. On a closed path the time back to the first key stays
+    /// what it was; where the picture holds it goes on holding.
     ///
     /// # Errors
-    /// As [`CameraPath::insert`].
+    /// As [`CameraPath::insert`]; [`CameraError::Setting`] for a time outside a closed
+    /// path.
     pub fn insert_at(&mut self, time: f64) -> Result<usize, CameraError> {
+        if self.closing_gap.is_some() && !(time >= self.start() && time < self.end()) {
+            let what = "the time of a new key on a closed path".to_owned();
+            return Err(CameraError::Setting { what, value: time, expected: "within the path" });
+        }
         let span = self.times.partition_point(|&t| t <= time).saturating_sub(1);
+        let inside = span < self.spans() && time > self.times[span];
+        let cut = inside && self.span_kind(span) == PathSpan::Cut;
         let mut values = vec![0.0; self.channels.len()];
         if !values.is_empty() {
             self.solved.curve.sample(time, crate::spline::Derivative::Value, &mut values);
         }
         let rotation = self.rotations.is_some().then(|| self.own_rotation(time));
-        let (mode, straight) = (self.modes[span].clone(), self.straight[span]);
-        let key = CameraKey { time, mode, values, rotation, straight };
+        let key = CameraKey {
+            time,
+            mode: self.modes[span].clone(),
+            values,
+            straight: self.straight[span],
+            hold: inside && self.hold[span],
+            on_curve: inside && !cut,
+            rotation,
+        };
         let index = self.make_room(&key)?;
         self.changed(|path| {
+            let end = path.end();
             path.open(index);
             path.put(index, key);
+            if cut {
+                path.hold[span] = true;
+            }
+            if inside && index == path.len() - 1 {
+                // Split off the way back to the first key.
+                path.closing_gap = path.closing_gap.map(|_| end - time);
+            }
         })?;
         Ok(index)
     }
@@ -555,11 +606,13 @@ impl CameraPath {
             path.values.drain(rows);
             path.modes.remove(index);
             path.straight.remove(index);
+            path.hold.remove(index);
+            path.on_curve.remove(index);
             if let Some(rotations) = &mut path.rotations {
                 rotations.remove(index);
             }
-            if path.smoothing.unwrap == Unwrap::Shortest && index > 0 && index < path.len() {
-                path.rewrap(index);
+            if let Some(next) = (index..path.len()).find(|&i| index > 0 && !path.on_curve[i]) {
+                path.rewrap(next);
             }
         })?;
         Ok(key)
@@ -610,6 +663,8 @@ impl CameraPath {
         }
         self.modes.insert(index, FREE.into());
         self.straight.insert(index, false);
+        self.hold.insert(index, false);
+        self.on_curve.insert(index, false);
         if let Some(rotations) = &mut self.rotations {
             rotations.insert(index, [0.0, 0.0, 0.0, 1.0]);
         }
@@ -622,56 +677,71 @@ impl CameraPath {
         self.values[rows].copy_from_slice(&key.values);
         self.modes[index] = key.mode;
         self.straight[index] = key.straight;
+        self.hold[index] = key.hold;
+        self.on_curve[index] = key.on_curve;
         if let (Some(rotations), Some(rotation)) = (&mut self.rotations, key.rotation) {
             rotations[index] = rotation;
         }
     }
 
-    /// Unwraps the angles of all keys afresh, run by run.
+    /// Unwraps the angles of all keys afresh, run by run. Keys that were put on the
+    /// curve are there already, and where it swings wide the short way from one of
+    /// them to the next key is not the way the curve goes: the others pass them over.
     fn unwrap(&mut self) {
         let w = self.channels.len();
         self.values.clone_from(&self.authored);
         if self.smoothing.unwrap == Unwrap::AsAuthored {
             return;
         }
-        for (k, channel) in self.channels.iter().enumerate() {
-            let Some(turn) = channel.turn else { continue };
-            let mut from = 0;
-            for to in 1..=self.times.len() {
-                if to == self.times.len() || self.modes[to] != self.modes[to - 1] {
-                    let mut angles: Vec<f64> = (from..to).map(|i| self.values[i * w + k]).collect();
-                    unwrap_angles(&mut angles, turn);
-                    for (i, angle) in (from..to).zip(angles) {
-                        self.values[i * w + k] = angle;
-                    }
-                    from = to;
+        let mut from = 0;
+        for to in 1..=self.times.len() {
+            if to < self.times.len() && self.modes[to] == self.modes[to - 1] {
+                continue;
+            }
+            let keys: Vec<usize> = (from..to).filter(|&i| i == from || !self.on_curve[i]).collect();
+            for (k, channel) in self.channels.iter().enumerate() {
+                let Some(turn) = channel.turn else { continue };
+                let mut angles: Vec<f64> = keys.iter().map(|&i| self.values[i * w + k]).collect();
+                unwrap_angles(&mut angles, turn);
+                for (&i, angle) in keys.iter().zip(angles) {
+                    self.values[i * w + k] = angle;
                 }
             }
+            from = to;
         }
     }
 
     /// Unwraps key `index` against the one before it and moves all later keys of
     /// its run by the whole turns that keep them the short way from it. Distances
-    /// between other keys stay as they are.
+    /// between other keys stay as they are. Keys put on the curve are passed over,
+    /// as in [`CameraPath::unwrap`].
     fn rewrap(&mut self, index: usize) {
-        if self.smoothing.unwrap == Unwrap::AsAuthored {
+        if self.smoothing.unwrap == Unwrap::AsAuthored || self.on_curve[index] {
             return;
         }
         let (n, w) = (self.len(), self.channels.len());
+        let same_run = |&i: &usize| self.modes[i] == self.modes[index];
+        let before = (0..index)
+            .rev()
+            .take_while(same_run)
+            .find(|&i| !self.on_curve[i] || i == 0 || self.modes[i - 1] != self.modes[i]);
+        let end = (index..n).take_while(same_run).last().map_or(n, |i| i + 1);
+        let next = (index + 1..end).find(|&i| !self.on_curve[i]);
         for k in 0..w {
             let Some(turn) = self.channels[k].turn else { continue };
-            if index > 0 && self.modes[index] == self.modes[index - 1] {
-                let before = self.values[(index - 1) * w + k];
-                self.values[index * w + k] = nearest_turn(self.values[index * w + k], before, turn);
+            if let Some(before) = before {
+                let near = self.values[before * w + k];
+                self.values[index * w + k] = nearest_turn(self.values[index * w + k], near, turn);
             }
-            if index + 1 >= n || self.modes[index + 1] != self.modes[index] {
-                continue;
-            }
-            let next = self.values[(index + 1) * w + k];
+            let Some(next) = next else { continue };
+            let next = self.values[next * w + k];
             let shift = nearest_turn(next, self.values[index * w + k], turn) - next;
             if shift != 0.0 {
-                for i in (index + 1..n).take_while(|&i| self.modes[i] == self.modes[index]) {
+                for i in index + 1..end {
                     self.values[i * w + k] += shift;
+                    if self.on_curve[i] {
+                        self.authored[i * w + k] += shift;
+                    }
                 }
             }
         }
@@ -852,20 +922,39 @@ impl CameraPath {
         let Some(rotations) = &self.rotations else { return Ok(Vec::new()) };
         let n = self.len();
         let cuts: Vec<usize> = (0..self.spans()).filter(|&i| self.span_kind(i) == PathSpan::Cut).collect();
-        // Where the path runs round, laps are added before and after until the ends
-        // are out of earshot: each key away, an end's influence falls to 27 %.
-        let pad = if lap.closed && cuts.is_empty() { n * 40_usize.div_ceil(n) } else { 0 };
         let mut found = Vec::new();
         for (first, last) in self.runs(&cuts) {
-            let keys = first - pad as isize..=last + pad as isize;
-            let times: Vec<f64> = keys.clone().map(|i| lap.time(i)).collect();
-            let turned: Vec<[f64; 4]> = keys.map(|i| rotations[i.rem_euclid(n as isize) as usize]).collect();
-            let mode = &self.modes[first.rem_euclid(n as isize) as usize];
-            let rates = self.rotation_rates(&times, &turned, mode)?;
-            let inner = pad..times.len() - pad;
-            let curve =
-                RotationSpline::with_rates(&times[inner.clone()], &turned[inner.clone()], &rates[inner])?;
-            found.push((lap.time(first), curve));
+            let index = |key: isize| key.rem_euclid(n as isize) as usize;
+            let ends = [index(first), index(last)];
+            let on_curve = |key: isize| self.on_curve[index(key)] && !ends.contains(&index(key));
+            let curve = |leave_out: bool| -> Result<RotationSpline, CameraError> {
+                // Where the path runs round, laps are added before and after until the
+                // ends are out of earshot: each key away, an end's influence falls to a
+                // half at most.
+                let taken = (0..n).filter(|&i| !leave_out || !self.on_curve[i]).count().max(1);
+                let pad =
+                    if lap.closed && cuts.is_empty() { n * 100_usize.div_ceil(taken) } else { 0 } as isize;
+                let keys: Vec<isize> =
+                    (first - pad..=last + pad).filter(|&key| !leave_out || !on_curve(key)).collect();
+                let times: Vec<f64> = keys.iter().map(|&key| lap.time(key)).collect();
+                let turned: Vec<[f64; 4]> = keys.iter().map(|&key| rotations[index(key)]).collect();
+                let rates = self.rotation_rates(&times, &turned, &self.modes[index(first)])?;
+                let inner =
+                    keys.partition_point(|&key| key < first)..keys.partition_point(|&key| key <= last);
+                Ok(RotationSpline::with_rates(&times[inner.clone()], &turned[inner.clone()], &rates[inner])?)
+            };
+            // A cubic of the rotation vector, cut in two, is no longer two of them. So
+            // keys that were put on the curve take no part in it while they are met.
+            let mut solved = None;
+            if (first..=last).any(on_curve) {
+                let without = curve(true)?;
+                let met = |key: isize| {
+                    rotation_apart(without.rotation(lap.time(key)), rotations[index(key)]) <= ON_CURVE_RAD
+                };
+                solved = (first..=last).filter(|&key| on_curve(key)).all(met).then_some(without);
+            }
+            let solved = solved.map_or_else(|| curve(false), Ok)?;
+            found.push((lap.time(first), solved));
         }
         Ok(found)
     }
@@ -886,6 +975,13 @@ impl CameraPath {
     }
 }
 
+/// The angle between two rotations, radians; the quaternions may be of any length.
+fn rotation_apart(a: [f64; 4], b: [f64; 4]) -> f64 {
+    let between = quat_multiply(quat_conjugate(a), b);
+    let sine = (between[0] * between[0] + between[1] * between[1] + between[2] * between[2]).sqrt();
+    2.0 * libm::atan2(sine, between[3].abs())
+}
+
 /// The keys laid out in time for ever in both directions where the path is closed:
 /// key n is key 0 a lap later.
 struct Lap {
@@ -901,8 +997,10 @@ struct Lap {
 impl Lap {
     fn of(path: &CameraPath) -> Self {
         let (n, w) = (path.len(), path.channels.len());
+        // A key put on the way back does not say how the way goes.
+        let end = (1..n).rev().find(|&i| !path.on_curve[i]).unwrap_or(0);
         let offset = (0..w).map(|k| {
-            let (first, last) = (path.values[k], path.values[(n - 1) * w + k]);
+            let (first, last) = (path.values[k], path.values[end * w + k]);
             match path.channels[k].turn {
                 Some(turn) if path.smoothing.unwrap == Unwrap::Shortest => {
                     nearest_turn(first, last, turn) - first
