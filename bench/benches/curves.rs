@@ -85,44 +85,41 @@ impl Plain {
     }
 }
 
+/// Ten thousand evaluations of a curve through 1 000 uneven keys: `$make` builds it from
+/// times and values, `$asked` says when, `$value` evaluates once; `$state` is what one
+/// run keeps from evaluation to evaluation.
+macro_rules! evaluations {
+    ($name:ident, $make:expr, $asked:expr, |$curve:ident, $state:ident, $t:ident| $start:expr => $value:expr) => {
+        #[divan::bench]
+        fn $name(bencher: Bencher) {
+            let (times, values) = keys(KEYS);
+            let ($curve, asked) = ($make(&times, &values), $asked(&times));
+            bencher.counter(ItemsCount::new(ASKED)).bench(|| {
+                #[allow(unused_mut)]
+                let mut $state = $start;
+                asked
+                    .iter()
+                    .map(|&time| {
+                        let $t = black_box(time);
+                        $value
+                    })
+                    .sum::<f64>()
+            });
+        }
+    };
+}
+
+fn ours(times: &[f64], values: &[f64]) -> Spline {
+    Spline::new(times, values, 1, &TangentRule::Natural).unwrap()
+}
+
 mod random_access {
     use super::*;
 
-    #[divan::bench]
-    fn inbetween(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (Spline::new(&t, &p, 1, &TangentRule::Natural).unwrap(), random_times(&t));
-        bencher
-            .counter(ItemsCount::new(ASKED))
-            .bench(|| asked.iter().map(|&t| spline.value(black_box(t))).sum::<f64>());
-    }
-
-    #[divan::bench]
-    fn plain(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (Plain::new(&t, &p), random_times(&t));
-        bencher
-            .counter(ItemsCount::new(ASKED))
-            .bench(|| asked.iter().map(|&t| spline.value(black_box(t))).sum::<f64>());
-    }
-
-    #[divan::bench]
-    fn ndarray_interp(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (peers::ndarray(&t, &p), random_times(&t));
-        bencher
-            .counter(ItemsCount::new(ASKED))
-            .bench(|| asked.iter().map(|&t| spline.interp_scalar(black_box(t)).unwrap()).sum::<f64>());
-    }
-
-    #[divan::bench]
-    fn splines(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (peers::splines(&t, &p), random_times(&t));
-        bencher
-            .counter(ItemsCount::new(ASKED))
-            .bench(|| asked.iter().map(|&t| spline.sample(black_box(t)).unwrap_or(0.0)).sum::<f64>());
-    }
+    evaluations!(inbetween, ours, random_times, |c, _s, t| () => c.value(t));
+    evaluations!(plain, Plain::new, random_times, |c, _s, t| () => c.value(t));
+    evaluations!(ndarray_interp, peers::ndarray, random_times, |c, _s, t| () => c.interp_scalar(t).unwrap());
+    evaluations!(splines, peers::splines, random_times, |c, _s, t| () => c.sample(t).unwrap_or(0.0));
 
     /// Even keys, and no time but a share of the whole: less is asked of it.
     #[divan::bench]
@@ -138,63 +135,21 @@ mod random_access {
 mod playback {
     use super::*;
 
-    #[divan::bench]
-    fn inbetween(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (Spline::new(&t, &p, 1, &TangentRule::Natural).unwrap(), played_times(&t));
-        bencher.counter(ItemsCount::new(ASKED)).bench(|| {
-            let mut cursor = Cursor::default();
-            asked.iter().map(|&t| spline.value_with(&mut cursor, black_box(t))).sum::<f64>()
-        });
-    }
-
-    #[divan::bench]
-    fn inbetween_player(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (Spline::new(&t, &p, 1, &TangentRule::Natural).unwrap(), played_times(&t));
-        bencher.counter(ItemsCount::new(ASKED)).bench(|| {
-            let mut player = spline.player(0);
-            asked.iter().map(|&t| player.value(black_box(t))).sum::<f64>()
-        });
-    }
+    evaluations!(inbetween, ours, played_times, |c, s, t| Cursor::default() => c.value_with(&mut s, t));
+    evaluations!(inbetween_player, ours, played_times, |c, s, t| c.player(0) => s.value(t));
+    evaluations!(plain, Plain::new, played_times, |c, s, t| 0 => c.played(&mut s, t));
+    evaluations!(ndarray_interp, peers::ndarray, played_times, |c, _s, t| () => c.interp_scalar(t).unwrap());
+    evaluations!(splines, peers::splines, played_times, |c, _s, t| () => c.sample(t).unwrap_or(0.0));
 
     #[divan::bench]
     fn inbetween_batch(bencher: Bencher) {
         let (t, p) = keys(KEYS);
-        let (spline, asked) = (Spline::new(&t, &p, 1, &TangentRule::Natural).unwrap(), played_times(&t));
+        let (spline, asked) = (ours(&t, &p), played_times(&t));
         let mut out = vec![0.0; ASKED];
         bencher.counter(ItemsCount::new(ASKED)).bench_local(|| {
             spline.sample_many(black_box(&asked), Derivative::Value, &mut out);
             out[ASKED - 1]
         });
-    }
-
-    #[divan::bench]
-    fn plain(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (Plain::new(&t, &p), played_times(&t));
-        bencher.counter(ItemsCount::new(ASKED)).bench(|| {
-            let mut span = 0;
-            asked.iter().map(|&t| spline.played(&mut span, black_box(t))).sum::<f64>()
-        });
-    }
-
-    #[divan::bench]
-    fn ndarray_interp(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (peers::ndarray(&t, &p), played_times(&t));
-        bencher
-            .counter(ItemsCount::new(ASKED))
-            .bench(|| asked.iter().map(|&t| spline.interp_scalar(black_box(t)).unwrap()).sum::<f64>());
-    }
-
-    #[divan::bench]
-    fn splines(bencher: Bencher) {
-        let (t, p) = keys(KEYS);
-        let (spline, asked) = (peers::splines(&t, &p), played_times(&t));
-        bencher
-            .counter(ItemsCount::new(ASKED))
-            .bench(|| asked.iter().map(|&t| spline.sample(black_box(t)).unwrap_or(0.0)).sum::<f64>());
     }
 }
 
@@ -322,6 +277,26 @@ mod building {
         let mut scratch = Scratch::default();
         bencher.counter(ItemsCount::new(n)).bench_local(|| {
             Spline::with_scratch(black_box(&t), &p, 1, &TangentRule::Natural, &mut scratch).unwrap()
+        });
+    }
+
+    /// The same where the times are given away and not copied.
+    #[divan::bench(args = [1000, 100_000, 10_000_000], sample_count = 5)]
+    fn whole_curve_keeping_times(bencher: Bencher, n: usize) {
+        let (t, p) = keys(n);
+        bencher
+            .counter(ItemsCount::new(n))
+            .with_inputs(|| t.clone())
+            .bench_local_values(|t| Spline::keeping(black_box(t), &p, 1, &TangentRule::Natural).unwrap());
+    }
+
+    /// What fresh memory for the polynomials and times costs, filled with zeros.
+    #[divan::bench(args = [10_000_000], sample_count = 5)]
+    fn floor_fresh_memory(bencher: Bencher, n: usize) {
+        bencher.counter(ItemsCount::new(n)).bench_local(|| {
+            let mut rows: Vec<[f64; 5]> = Vec::with_capacity(n);
+            rows.resize(n, black_box([1.0; 5]));
+            rows
         });
     }
 

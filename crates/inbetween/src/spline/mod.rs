@@ -17,6 +17,7 @@ mod arc;
 mod curve;
 mod fill;
 mod keys;
+mod long;
 mod rotation;
 mod segment;
 mod tangents;
