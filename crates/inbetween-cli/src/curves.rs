@@ -205,6 +205,7 @@ pub fn panel(clip: &Clip, track: &Track, before: Option<&Track>) -> Panel {
                 lines: lines(track, &scale, &times),
                 mark: (worst.1 > 0.0).then_some(worst.0),
                 strip: Some(strip),
+                ..Panel::default()
             }
         }
     }

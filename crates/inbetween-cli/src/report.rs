@@ -386,5 +386,6 @@ fn node_panel(file: &FilePage<'_>, clip: &ClipPage<'_>, node: &compare::NodeDiff
             bound: file.world.then_some(1e3 * file.bound),
         }),
         mark: Some(node.time),
+        ..Panel::default()
     })
 }

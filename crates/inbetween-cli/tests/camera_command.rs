@@ -16,8 +16,12 @@ impl Room {
     }
 
     fn run(&self, args: &[&str]) -> Output {
+        self.inbetween(&[&["camera"], args].concat())
+    }
+
+    fn inbetween(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_inbetween"));
-        command.current_dir(&self.0).env("INBETWEEN_CONFIG", self.0.join("config")).arg("camera").args(args);
+        command.current_dir(&self.0).env("INBETWEEN_CONFIG", self.0.join("config")).args(args);
         command.output().unwrap()
     }
 
@@ -188,4 +192,32 @@ fn bad_input_is_refused_with_its_place() {
     assert!(room.refused(&["status", "none.bin"]).contains("none.bin"));
     assert!(room.refused(&["status", "absent.csv"]).contains("cannot be read"));
     assert!(!Path::new("absent.csv").exists());
+}
+
+#[test]
+fn plot_draws_a_camera_path_with_the_pictures_of_the_report() {
+    let room = Room::new("plot");
+    room.write("p.csv", PATH);
+    room.ok(&["smooth", "p.csv", "-o", "s.json", "--report", "s.svg"]);
+    let plot = |args: &[&str]| {
+        let output = room.inbetween(&[&["plot"], args].concat());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(plot(&["s.json", "-o", "plot.svg"]).0, Some(0));
+    let (report, drawn) = (room.read("s.svg").replace("p.csv", "s.json"), room.read("plot.svg"));
+    assert_eq!(report, drawn);
+    for words in
+        ["from above", "from the side", "speed", "acceleration", "fov", "replay curve", "past its keys"]
+    {
+        assert!(drawn.contains(words), "{words}");
+    }
+    // Not smoothed there is nothing to compare with; over another file there is.
+    assert_eq!(plot(&["p.csv", "-o", "plain.svg"]).0, Some(0));
+    assert!(room.read("plain.svg").contains("smoothing is off"));
+    assert_eq!(plot(&["p.csv", "--against", "s.json", "-o", "both.png"]).0, Some(0));
+    assert!(std::fs::read(room.0.join("both.png")).unwrap().starts_with(b"\x89PNG"));
+    let (code, said) = plot(&["p.csv", "--target", "x", "-o", "plot.svg"]);
+    assert!(code == Some(2) && said.contains("drawn whole"), "{said}");
+    let (code, said) = plot(&["p.csv", "--against", "none.csv", "-o", "plot.svg"]);
+    assert!(code == Some(2) && said.contains("none.csv: cannot be read"), "{said}");
 }

@@ -1,12 +1,14 @@
 //! `plot`: curves with their keys, as SVG or PNG; two versions over each other, the error beneath.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use inbetween::compare;
 use inbetween::metric::Shell;
 use inbetween::{Clip, Track};
+use inbetween_formats::camera::CameraFormat;
 
+use super::camera::{self, SourceArgs};
 use crate::curves;
 use crate::input::{ReadArgs, TargetChoice, find_clip, one_clip};
 use crate::output::{Failure, Outcome, print, say, say_notes, write_file};
@@ -16,11 +18,14 @@ use crate::picture::svg::Svg;
 
 const EXAMPLES: &str = "\
 Examples:
+  inbetween plot path.json -o path.svg
   inbetween plot Fox.glb --clip Survey --target b_Head_05 -o head.svg
   inbetween plot Fox.glb --clip Survey --against reduced.glb -o worst.png
 
 A dot is a key. With --against FILE: the first file's curve in grey, the other's over it in colour
-with its keys, the difference beneath; the tracks that differ most come first.";
+with its keys, the difference beneath; the tracks that differ most come first. A camera path is drawn
+from above and from the side, then its speed, acceleration, turning, field of view, roll and every
+other channel over time: as it is flown, over its replay curve in grey.";
 
 /// Width of a picture, pixels.
 const WIDTH: f64 = 900.0;
@@ -53,6 +58,12 @@ pub struct Plot {
     read: ReadArgs,
 }
 
+/// Whether a file holds a camera path and nothing else; one that cannot be read is told of by the
+/// reader.
+fn is_camera_path(file: &Path) -> bool {
+    std::fs::read(file).is_ok_and(|bytes| CameraFormat::of(&bytes, &file.display().to_string()).is_some())
+}
+
 impl Plot {
     /// Draws the tracks and writes the picture.
     pub fn run(self) -> Outcome {
@@ -62,6 +73,9 @@ impl Plot {
                 "{}: a picture is an .svg or a .png; end the name of -o so",
                 self.output.display()
             )));
+        }
+        if is_camera_path(&self.file) {
+            return self.camera(&extension);
         }
         let import = self.read.read(&self.file)?;
         say_notes(&self.file.display().to_string(), &import.notes, false);
@@ -124,7 +138,7 @@ impl Plot {
             stack(&panels, &heading, WIDTH, Some(&mut png));
             png.bytes().map_err(Failure::Wrong)?
         };
-        let inputs: Vec<&std::path::Path> =
+        let inputs: Vec<&Path> =
             [Some(self.file.as_path()), self.against.as_deref()].into_iter().flatten().collect();
         write_file(&self.output, &bytes, &inputs)?;
         if left_out > 0 {
@@ -134,6 +148,25 @@ impl Plot {
             ));
         }
         print(&format!("{}: {} tracks of clip {:?}\n", self.output.display(), panels.len(), clip.name))
+    }
+
+    /// The pictures of a camera path.
+    fn camera(self, extension: &str) -> Outcome {
+        if self.clip.is_some() || !self.target.is_empty() || self.property.is_some() {
+            return Err(Failure::wrong(format!(
+                "{}: a camera path is drawn whole; leave out --clip, --target and --property",
+                self.file.display()
+            )));
+        }
+        let source = |file: &Path| SourceArgs::of(file.to_path_buf(), self.read.clone());
+        let bytes = camera::plot(source(&self.file), self.against.as_deref().map(source), extension)?;
+        let inputs: Vec<&Path> =
+            [Some(self.file.as_path()), self.against.as_deref()].into_iter().flatten().collect();
+        write_file(&self.output, &bytes, &inputs)?;
+        print(&format!(
+            "{}: the camera path from above, from the side and over time\n",
+            self.output.display()
+        ))
     }
 
     /// Panels of the tracks that are asked for, those that move first if there are too many.

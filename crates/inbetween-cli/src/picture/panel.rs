@@ -4,7 +4,7 @@
 use super::{Anchor, Canvas, Ink, Pen, ticks};
 
 /// Height of the curves of a panel, pixels.
-const CURVES: f64 = 150.0;
+pub const CURVES: f64 = 150.0;
 /// Height of the strip of differences.
 const STRIP: f64 = 46.0;
 const LEFT: f64 = 62.0;
@@ -45,8 +45,12 @@ pub struct Panel {
     pub unit: String,
     /// A line a component, as it was (drawn grey behind) where there is a second version.
     pub before: Vec<Line>,
+    /// What the legend calls those lines; nothing is said if empty.
+    pub before_name: String,
     /// A line a component.
     pub lines: Vec<Line>,
+    /// Pieces of the lines to point out, by time and value.
+    pub marked: Vec<Vec<(f64, f64)>>,
     /// Beneath the curves.
     pub strip: Option<Strip>,
     /// A time to point out, seconds.
@@ -97,6 +101,9 @@ impl Panel {
         }
         // Beside the title, where no curve runs through it.
         let mut legend = LEFT + 20.0 + 7.0 * self.title.chars().count() as f64;
+        if !self.before_name.is_empty() {
+            entry(canvas, &mut legend, top, Pen::solid(Ink::Source, 3.0), &self.before_name);
+        }
         for (i, line) in self.lines.iter().enumerate() {
             let ink = Ink::Series(u8::try_from(i % 5).unwrap_or(0));
             let points: Vec<_> = line.points.iter().map(|&(t, v)| (x(t), y(v))).collect();
@@ -105,15 +112,24 @@ impl Panel {
                 canvas.dot(x(t), y(v), if line.keys.len() > 300 { 1.4 } else { 2.6 }, ink);
             }
             if !line.name.is_empty() {
-                canvas.line(&[(legend, top + 12.0), (legend + 12.0, top + 12.0)], Pen::solid(ink, 2.0));
-                canvas.text(legend + 16.0, top + 16.0, 10.0, Anchor::Start, Ink::Text, &line.name);
-                legend += 30.0 + 6.0 * line.name.chars().count() as f64;
+                entry(canvas, &mut legend, top, Pen::solid(ink, 2.0), &line.name);
             }
+        }
+        for piece in &self.marked {
+            let points: Vec<_> = piece.iter().map(|&(t, v)| (x(t), y(v))).collect();
+            canvas.line(&thinned(&points), Pen::solid(Ink::Mark, 3.0));
         }
         if let Some(strip) = &self.strip {
             strip.draw(canvas, y0 + CURVES + 10.0, right, &x);
         }
     }
+}
+
+/// One entry of a legend at `left`, which moves on to where the next begins.
+pub fn entry(canvas: &mut dyn Canvas, left: &mut f64, top: f64, pen: Pen, name: &str) {
+    canvas.line(&[(*left, top + 12.0), (*left + 14.0, top + 12.0)], pen);
+    canvas.text(*left + 19.0, top + 16.0, 10.0, Anchor::Start, Ink::Text, name);
+    *left += 34.0 + 6.0 * name.chars().count() as f64;
 }
 
 impl Strip {

@@ -72,7 +72,8 @@ impl Svg {
     pub fn document(&self, label: &str) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\
-             <title>{2}</title><style>{3}</style>{4}</svg>\n",
+             <title>{2}</title><style>{3}</style>\
+             <rect class=\"f-paper\" width=\"{0}\" height=\"{1}\"/>{4}</svg>\n",
             px(self.width),
             px(self.height),
             escape(label),

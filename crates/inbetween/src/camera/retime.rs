@@ -172,6 +172,12 @@ impl Retimed<'_> {
         self.path.pose(self.path_time(time))
     }
 
+    /// Velocity at `time` in the world, metres per second of the new clock.
+    pub fn velocity(&self, time: f64) -> [f64; 3] {
+        let rate = self.rate_at(time);
+        self.path.velocity(self.path_time(time)).map(|v| v * rate)
+    }
+
     /// Speed at `time`, metres per second of the new clock.
     pub fn speed(&self, time: f64) -> f64 {
         self.rate_at(time) * self.path.speed(self.path_time(time))

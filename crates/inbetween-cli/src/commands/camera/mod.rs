@@ -18,12 +18,10 @@ use inbetween_formats::camera::{CameraFormat, CameraOptions, Shots, to_import, w
 use serde_json::{Value, json};
 
 use crate::output::{Failure, Outcome, print, print_json, say_notes, write_file};
-use crate::picture::png::Png;
-use crate::picture::svg::Svg;
 use crate::units::short;
 use fly::{FlyArgs, RetimeArgs};
 use settings::SettingsArgs;
-use source::SourceArgs;
+pub use source::SourceArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -188,8 +186,9 @@ impl Smooth {
             write_path(path, clock.as_ref(), output, &self.target.form, source.rate, &self.source.file)?;
         }
         if let Some(file) = &self.report {
-            let bytes = report_bytes(file, &self.source.file, [&before, path], clock.as_ref(), &facts)?;
-            write_file(file, &bytes, &[&self.source.file])?;
+            let heading = self.source.file.display().to_string();
+            let drawing = report::Drawing::of(heading, [&before, path], clock.as_ref(), &facts);
+            write_file(file, &report_bytes(file, &drawing)?, &[&self.source.file])?;
         }
         let mut document = facts.document(path);
         document["file"] = json!(self.source.file.display().to_string());
@@ -200,32 +199,61 @@ impl Smooth {
 }
 
 /// The report as a page or as a picture, by the file's name.
-fn report_bytes(
-    file: &Path,
-    input: &Path,
-    ways: [&CameraPath; 2],
-    clock: Option<&inbetween::camera::Retimed<'_>>,
-    facts: &report::Facts,
-) -> Result<Vec<u8>, Failure> {
-    let name = input.display().to_string();
-    let height = || report::picture(ways, clock, facts, None);
-    match file.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase().as_str() {
-        "html" | "htm" => Ok(report::page(&name, ways[0], ways[1], clock, facts).into_bytes()),
-        "svg" => {
-            let mut svg = Svg::new(report::width(), height());
-            report::picture(ways, clock, facts, Some(&mut svg));
-            Ok(svg.document(&name).into_bytes())
-        }
-        "png" => {
-            let mut png = Png::new(report::width(), height()).map_err(Failure::wrong)?;
-            report::picture(ways, clock, facts, Some(&mut png));
-            png.bytes().map_err(Failure::wrong)
-        }
-        _ => Err(Failure::wrong(format!(
+fn report_bytes(file: &Path, drawing: &report::Drawing<'_>) -> Result<Vec<u8>, Failure> {
+    let extension = file.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
+    if matches!(extension.as_str(), "html" | "htm") {
+        return Ok(drawing.page().into_bytes());
+    }
+    drawing.file(&extension)?.ok_or_else(|| {
+        Failure::wrong(format!(
             "{}: a report is a page (.html) or a picture (.svg, .png); end its name so",
             file.display()
-        ))),
-    }
+        ))
+    })
+}
+
+/// The pictures of a camera path as it is flown, .svg or .png: over its replay curve, or over the
+/// path in the file `against`.
+///
+/// # Errors
+/// If a file cannot be read as a path, or the extension is another.
+pub fn plot(source: SourceArgs, against: Option<SourceArgs>, extension: &str) -> Result<Vec<u8>, Failure> {
+    let open = |source: &SourceArgs| -> Result<CameraPath, Failure> {
+        let mut opened = source.open()?;
+        FlyArgs::default().apply(&mut opened.path, opened.smoothing)?;
+        Ok(opened.path)
+    };
+    let own = open(&source)?;
+    let mut heading = source.file.display().to_string();
+    let drawn = match &against {
+        None => {
+            let mut before = own.clone();
+            let replay = Smoothing { on: false, ..own.smoothing().clone() };
+            before.set_smoothing(replay).map_err(|e| Failure::wrong(e.to_string()))?;
+            let facts = report::Facts::of(&before, &own, None);
+            report::Drawing::of(heading, [&before, &own], None, &facts).file(extension)?
+        }
+        Some(other) => {
+            let after = open(other)?;
+            let facts = report::Facts::of(&own, &after, None);
+            heading = format!("{heading} and {}", other.file.display());
+            let name = |file: &Path| file.file_name().map_or_else(String::new, |n| n.display().to_string());
+            let (mut first, mut second) = (name(&source.file), name(&other.file));
+            if first == second {
+                (first, second) = (format!("{first}, the first"), format!("{second}, the other"));
+            }
+            let drawing = report::Drawing {
+                heading,
+                before: Some((&own, first)),
+                after: &after,
+                after_name: second,
+                clock: None,
+                facts: &facts,
+            };
+            drawing.file(extension)?
+        }
+    };
+    drawn.ok_or_else(|| Failure::wrong(format!("a picture is an .svg or a .png, not .{extension}")))
 }
 
 impl Status {

@@ -44,6 +44,11 @@ pub struct Opened {
 }
 
 impl SourceArgs {
+    /// A file with all else as it is unless told otherwise.
+    pub fn of(file: PathBuf, read: ReadArgs) -> Self {
+        Self { file, clip: None, camera: None, turn: 0.1, read }
+    }
+
     /// Opens the path and says on standard error what had to be assumed.
     ///
     /// # Errors
