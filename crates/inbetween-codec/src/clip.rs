@@ -11,8 +11,8 @@ use inbetween::{
 
 use crate::content::{Group, Target};
 use crate::decode::{
-    self, Between, Gives, JointTransform, NodeMask, Place, PoseOut, Table, Wanted, Window, play_group,
-    sample_group, still_pose,
+    self, Gives, JointTransform, NodeMask, Place, PoseOut, Table, Wanted, Window, play_group, sample_group,
+    still_pose,
 };
 use crate::first_version;
 use crate::format::{DecodeError, Fields, PADDING, Parts, Widths, invalid, read_file};
@@ -128,9 +128,29 @@ pub struct CompressedClip<'a> {
 /// Where the lanes of a node are.
 #[derive(Clone, Debug, Default)]
 struct Found {
-    rotation: Option<(u32, u32, u32)>,
-    values: Vec<(u32, u32, u32)>,
+    /// For each group that has some: its rotation (block, lane), and single values.
+    groups: Vec<FoundIn>,
+    /// Tracks of exact keys.
     keys: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct FoundIn {
+    table: u32,
+    rotation: Option<(u32, u32)>,
+    values: Vec<(u32, u32)>,
+}
+
+impl Found {
+    fn group(&mut self, table: usize) -> &mut FoundIn {
+        let table = table as u32;
+        // Groups come in order, so it is the last one or new.
+        if self.groups.last().is_none_or(|g| g.table != table) {
+            self.groups.push(FoundIn { table, rotation: None, values: Vec::new() });
+        }
+        let last = self.groups.len() - 1;
+        &mut self.groups[last]
+    }
 }
 
 impl<'a> CompressedClip<'a> {
@@ -207,13 +227,13 @@ impl<'a> CompressedClip<'a> {
                 match &block.gives {
                     Gives::Rotations { nodes, .. } => {
                         for (l, n) in nodes.iter().enumerate() {
-                            finder[*n as usize].rotation = Some((t as u32, b as u32, l as u32));
+                            finder[*n as usize].group(t).rotation = Some((b as u32, l as u32));
                         }
                     }
                     Gives::Values(targets) => {
                         for (l, target) in targets.iter().enumerate() {
                             if let Target::Translation(n, _) | Target::Scale(n, _) = target {
-                                finder[*n as usize].values.push((t as u32, b as u32, l as u32));
+                                finder[*n as usize].group(t).values.push((b as u32, l as u32));
                             }
                         }
                     }
@@ -437,45 +457,40 @@ impl<'a> CompressedClip<'a> {
         let time = self.held(time);
         let mut one = [self.still[node]];
         let found = &self.finder[node];
-        let mut place: Option<(u32, Between, Place<'_>, Option<Place<'_>>)> = None;
-        for &(t, b, l) in found.rotation.iter().chain(&found.values) {
-            let table = &self.tables[t as usize];
-            if place.is_none_or(|p| p.0 != t) {
-                let at = table.between(time);
-                let (first, second) = table.places(&self.payload[table.payload.clone()], at);
-                place = Some((t, at, first, second));
-            }
-            let Some((_, at, first, second)) = &place else { continue };
-            let block = &table.blocks[b as usize];
-            let (lane, rows) = match &block.gives {
-                Gives::Rotations { .. } => (l as usize, 0..=2),
-                Gives::Values(_) => (l as usize % 8, l as usize / 8..=l as usize / 8),
-            };
-            let row = *rows.start();
-            let lanes = |p: &Place<'_>| {
-                kernel::some_lanes(
-                    table.block_bytes(p.bytes, b as usize),
-                    &block.rows,
-                    lane,
-                    rows.clone(),
-                    &p.spot,
-                )
-            };
-            let mut v = lanes(first);
-            if let Some(p) = second {
-                let w = lanes(p);
-                for r in 0..3 {
-                    v[r][1] = w[r][0];
+        for group in &found.groups {
+            let table = &self.tables[group.table as usize];
+            let at = table.between(time);
+            let (first, second) = table.places(&self.payload[table.payload.clone()], at);
+            if let Some((b, lane)) = group.rotation {
+                let block = &table.blocks[b as usize];
+                let bytes = table.block_bytes(first.bytes, b as usize);
+                let mut v = [[0.0; 3]; 2];
+                kernel::three_lanes(bytes, &block.rows, lane as usize, &first.spot, &mut v);
+                if let Some(p) = &second {
+                    let bytes = table.block_bytes(p.bytes, b as usize);
+                    let mut w = [[0.0; 3]; 2];
+                    kernel::three_lanes(bytes, &block.rows, lane as usize, &p.spot, &mut w);
+                    v[1] = w[0];
+                }
+                if let Gives::Rotations { middle, .. } = &block.gives {
+                    let l = lane as usize;
+                    let m = [middle[0][l], middle[1][l], middle[2][l], middle[3][l]];
+                    one[0].rotation = kernel::plain_turn(v[0], v[1], m, at.blend);
                 }
             }
-            match &block.gives {
-                Gives::Rotations { middle, .. } => {
-                    let m = std::array::from_fn(|k| middle[k][lane]);
-                    one[0].rotation = kernel::plain_turn(v.map(|r| r[0]), v.map(|r| r[1]), m, at.blend);
+            for &(b, l) in &group.values {
+                let block = &table.blocks[b as usize];
+                let (row, lane) = (l as usize / 8, l as usize % 8);
+                let lane_at = |p: &Place<'_>| {
+                    let bytes = table.block_bytes(p.bytes, b as usize);
+                    kernel::single_lane(bytes, &block.rows, row, lane, &p.spot)
+                };
+                let mut r = lane_at(&first);
+                if let Some(p) = &second {
+                    r[1] = lane_at(p)[0];
                 }
-                Gives::Values(targets) => {
-                    let r = v[row];
-                    let value = if at.blend == 0.0 { r[0] } else { kernel::mix(r[0], r[1], at.blend) };
+                let value = if at.blend == 0.0 { r[0] } else { kernel::mix(r[0], r[1], at.blend) };
+                if let Gives::Values(targets) = &block.gives {
                     match targets[l as usize] {
                         Target::Translation(_, a) => one[0].translation[usize::from(a)] = value,
                         Target::Scale(_, a) => one[0].scale[usize::from(a)] = value,

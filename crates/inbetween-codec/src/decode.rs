@@ -124,7 +124,7 @@ impl Times {
     }
 
     /// The same where the times of the first and last frame are known.
-    #[inline]
+    #[inline(always)]
     fn between_ends(&self, time: f64, frames: usize, ends: [f64; 2]) -> Between {
         let last = frames - 1;
         let still = |f| Between { first: f, second: f, blend: 0.0 };
@@ -265,13 +265,13 @@ impl Table {
     }
 
     /// The stored frame that is played as `frame`.
-    #[inline]
+    #[inline(always)]
     pub fn stored_frame(&self, frame: usize) -> usize {
         if self.closed && frame + 1 == self.frames { 0 } else { frame }
     }
 
     /// The bytes of a segment (and all that follows it).
-    #[inline]
+    #[inline(always)]
     fn segment<'a>(&self, payload: &'a [u8], s: usize) -> &'a [u8] {
         let segments = self.scales.len();
         let end_of = |s: usize| {
@@ -285,12 +285,12 @@ impl Table {
     }
 
     /// The frames around `time`.
-    #[inline]
+    #[inline(always)]
     pub fn between(&self, time: f64) -> Between {
         self.times.between_ends(time, self.frames, self.ends)
     }
 
-    #[inline]
+    #[inline(always)]
     fn spot(&self, s: usize, frame: usize, pair: bool) -> Spot {
         let (start, end) = (self.starts[s] as usize, self.starts[s + 1] as usize);
         let (i, frames) = (frame - start, end - start);
@@ -307,14 +307,14 @@ impl Table {
     }
 
     /// Where to look for one stored frame.
-    #[inline]
+    #[inline(always)]
     pub fn place<'a>(&self, payload: &'a [u8], frame: usize) -> Place<'a> {
         let s = segment_of(frame, self.scales.len(), self.stored());
         Place { bytes: self.segment(payload, s), spot: self.spot(s, frame, false) }
     }
 
     /// Where to look for two frames: one place, or two if they lie in different segments.
-    #[inline]
+    #[inline(always)]
     pub fn places<'a>(&self, payload: &'a [u8], at: Between) -> (Place<'a>, Option<Place<'a>>) {
         let (segments, stored) = (self.scales.len(), self.stored());
         let (f, g) = (self.stored_frame(at.first), self.stored_frame(at.second));
@@ -331,7 +331,7 @@ impl Table {
         )
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn block_bytes<'a>(&self, segment: &'a [u8], block: usize) -> &'a [u8] {
         let at = block_start(segment, block, self.blocks.len(), self.wide);
         segment.get(at..).unwrap_or(&[])
@@ -353,7 +353,7 @@ pub(crate) struct Place<'a> {
     pub spot: Spot,
 }
 
-#[inline]
+#[inline(always)]
 fn block_start(segment: &[u8], block: usize, blocks: usize, wide: usize) -> usize {
     if block == 0 {
         return (blocks - 1) * wide;

@@ -72,6 +72,8 @@ struct Laid {
     at: [u32; 5],
     /// A byte a lane: bits of its neighbours before it in each.
     before: [u64; 5],
+    /// A byte a lane: its own bits in each, none for coefficients past its degree.
+    widths: [u64; 5],
     /// Bits a frame takes.
     frame: u32,
     /// First bit after the row.
@@ -93,7 +95,7 @@ impl Laid {
             row.packed[3] & ((high & low) * 255),
             select + widest * 9,
         ];
-        let mut out = Self { at: [at; 5], before: [0; 5], frame: 0, end: 0 };
+        let mut out = Self { at: [at; 5], before: [0; 5], widths, frame: 0, end: 0 };
         let mut next = at;
         for k in 0..5 {
             // No sum exceeds 8 · 24, so no byte runs over into the next.
@@ -132,6 +134,7 @@ fn load(bytes: &[u8], at: u32) -> u64 {
     u64::from_le_bytes(word.copied().unwrap_or_default()) >> (at & 7)
 }
 
+#[inline(always)]
 fn signed(v: u32, bits: u32) -> i32 {
     let (mask, sign) = ((1u32 << bits) - 1, (1u32 << bits) >> 1);
     (((v & mask) ^ sign).wrapping_sub(sign)) as i32
@@ -153,6 +156,30 @@ fn plain_lane(bytes: &[u8], laid: &Laid, row: &Row, l: usize, form: Form, spot: 
     [first, if spot.pair { value(load(bytes, near + laid.frame) as u32, spot.basis[1]) } else { first }]
 }
 
+/// One lane of a row without a branch: fields that are not there are no bits wide.
+#[inline(always)]
+fn one_lane(bytes: &[u8], laid: &Laid, row: &Row, l: usize, forms: u64, spot: &Spot) -> [f32; 2] {
+    let form = Form((forms >> (8 * l)) as u8);
+    let width = |k: usize| (laid.widths[k] >> (8 * l)) as u32 & 31;
+    let near = laid.bit(4, l) + laid.frame * spot.frame;
+    // The second frame where there is one; where there is none, the first again.
+    let far = near + if spot.pair { laid.frame } else { 0 };
+    let field = |k: usize, at: u32| signed(load(bytes, at) as u32, width(k));
+    // Written out: `map` would be a call.
+    let c = [
+        field(0, laid.bit(0, l)),
+        field(1, laid.bit(1, l)),
+        field(2, laid.bit(2, l)),
+        field(3, laid.bit(3, l)),
+    ];
+    let step = row.step[l] * spot.scale * QUARTERS[form.quarter()];
+    let (unit, bias) = (form.unit(), row.bias[l]);
+    [
+        (base(c, unit, spot.basis[0]) + field(4, near) as f32) * step + bias,
+        (base(c, unit, spot.basis[1]) + field(4, far) as f32) * step + bias,
+    ]
+}
+
 /// All lanes of a block, plainly: the sums of widths added up one by one. `bytes` begin with the
 /// forms.
 pub(crate) fn plain_block(bytes: &[u8], rows: &[Row; 3], spot: &Spot) -> Values {
@@ -162,7 +189,7 @@ pub(crate) fn plain_block(bytes: &[u8], rows: &[Row; 3], spot: &Spot) -> Values 
     let mut index = 0;
     for (r, row) in rows.iter().enumerate() {
         let form = |l: usize| Form(bytes.get(index + l).copied().unwrap_or(0));
-        let mut laid = Laid { at: [0; 5], before: [0; 5], frame: 0, end: 0 };
+        let mut laid = Laid { at: [0; 5], before: [0; 5], widths: [0; 5], frame: 0, end: 0 };
         for k in 0..5 {
             laid.at[k] = at;
             let mut before = [0u8; 8];
@@ -192,29 +219,33 @@ pub(crate) fn plain_block(bytes: &[u8], rows: &[Row; 3], spot: &Spot) -> Values 
     out
 }
 
-/// The same lane of all three rows (a rotation), or of those between `rows` alone.
+/// A lane of all three rows (a rotation) at the two frames; into `out` by row.
 #[inline(always)]
-pub(crate) fn some_lanes(
-    bytes: &[u8],
-    rows: &[Row; 3],
-    lane: usize,
-    wanted: std::ops::RangeInclusive<usize>,
-    spot: &Spot,
-) -> [[f32; 2]; 3] {
-    let mut out = [[0.0; 2]; 3];
+pub(crate) fn three_lanes(bytes: &[u8], rows: &[Row; 3], lane: usize, spot: &Spot, out: &mut [[f32; 3]; 2]) {
     let mut at = (rows[0].used + rows[1].used + rows[2].used) as u32 * 8;
     let mut index = 0;
-    for (r, row) in rows.iter().enumerate().take(wanted.end() + 1) {
+    for r in 0..3 {
+        let row = &rows[r];
         let forms = forms_of(bytes, index, row.used);
         let laid = Laid::new(row, forms, at, spot.frames);
-        if r >= *wanted.start() {
-            let form = Form((forms >> (8 * lane)) as u8);
-            out[r] = plain_lane(bytes, &laid, row, lane, form, spot);
-        }
+        let [near, far] = one_lane(bytes, &laid, row, lane, forms, spot);
+        (out[0][r], out[1][r]) = (near, far);
         at = laid.end;
         index += row.used;
     }
-    out
+}
+
+/// A lane of one row at the two frames.
+pub(crate) fn single_lane(bytes: &[u8], rows: &[Row; 3], r: usize, lane: usize, spot: &Spot) -> [f32; 2] {
+    let mut at = (rows[0].used + rows[1].used + rows[2].used) as u32 * 8;
+    let mut index = 0;
+    for row in &rows[..r] {
+        at = Laid::new(row, forms_of(bytes, index, row.used), at, spot.frames).end;
+        index += row.used;
+    }
+    let forms = forms_of(bytes, index, rows[r].used);
+    let laid = Laid::new(&rows[r], forms, at, spot.frames);
+    one_lane(bytes, &laid, &rows[r], lane, forms, spot)
 }
 
 /// All lanes of a block, eight at a time.
@@ -470,25 +501,20 @@ fn onto<S: Simd>(simd: S, middle: &[[f32; 8]; 4], q: &[f32x8<S>; 4]) -> [[f32; 4
 }
 
 /// One rotation, plainly; the twin of [`turn8`].
+#[inline(always)]
 pub(crate) fn plain_turn(v0: [f32; 3], v1: [f32; 3], m: [f32; 4], blend: f32) -> [f32; 4] {
-    let quat = |v: [f32; 3]| {
-        let n = (v[0] * v[0] + v[1] * v[1]) + v[2] * v[2];
-        let i = 1.0 / (1.0 + n);
-        let d = i + i;
-        [v[0] * d, v[1] * d, v[2] * d, (1.0 - n) * i]
-    };
-    let a = quat(v0);
+    let a = plain_quaternion(v0);
     let q = if blend == 0.0 {
         a
     } else {
-        let b = quat(v1);
+        let b = plain_quaternion(v1);
         let dot = (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]);
         let s = 1.0 - blend;
         let t = if dot < 0.0 { 0.0 - blend } else { blend };
-        let r: [f32; 4] = std::array::from_fn(|k| a[k] * s + b[k] * t);
+        let r = [a[0] * s + b[0] * t, a[1] * s + b[1] * t, a[2] * s + b[2] * t, a[3] * s + b[3] * t];
         let n = (r[0] * r[0] + r[1] * r[1]) + (r[2] * r[2] + r[3] * r[3]);
         let i = 1.0 / n.sqrt();
-        r.map(|c| c * i)
+        [r[0] * i, r[1] * i, r[2] * i, r[3] * i]
     };
     [
         ((m[3] * q[0] + m[0] * q[3]) + m[1] * q[2]) - m[2] * q[1],
@@ -496,6 +522,14 @@ pub(crate) fn plain_turn(v0: [f32; 3], v1: [f32; 3], m: [f32; 4], blend: f32) ->
         ((m[3] * q[2] + m[2] * q[3]) + m[0] * q[1]) - m[1] * q[0],
         ((m[3] * q[3] - m[0] * q[0]) - m[1] * q[1]) - m[2] * q[2],
     ]
+}
+
+#[inline(always)]
+fn plain_quaternion(v: [f32; 3]) -> [f32; 4] {
+    let n = (v[0] * v[0] + v[1] * v[1]) + v[2] * v[2];
+    let i = 1.0 / (1.0 + n);
+    let d = i + i;
+    [v[0] * d, v[1] * d, v[2] * d, (1.0 - n) * i]
 }
 
 /// Two values mixed, as for everything that is no rotation.
