@@ -1,10 +1,11 @@
 //! Prints how the codec stands against the measured peers, over real clips.
 //!
 //! ```text
-//! cargo run --release -p inbetween-bench --bin codec_table -- [PEERS.csv] [--each] [--only NAME]
+//! cargo run --release -p inbetween-bench --bin codec_table -- [PEERS.csv] [--each] [--only NAME] [--encode]
 //! ```
 //!
-//! `--each` prints a line for every clip, `--only` takes the clips whose name has the letters.
+//! `--each` prints a line for every clip, `--only` takes the clips whose name has the letters,
+//! `--encode` compresses them and does nothing else.
 //!
 //! Clips come from the data folder (`INBETWEEN_DATA`, else `../shared/data`), as frames at the rate
 //! the peers' table gives, with straight lines between them: what the peers were given too. A clip
@@ -78,10 +79,12 @@ fn main() {
     let data =
         std::env::var_os("INBETWEEN_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
     let (mut peers, mut each, mut only) = (data.join("../anchors/codec_peers.csv"), false, String::new());
+    let mut encode_alone = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(a) = arguments.next() {
         match a.as_str() {
             "--each" => each = true,
+            "--encode" => encode_alone = true,
             "--only" => only = arguments.next().unwrap_or_default(),
             path => peers = PathBuf::from(path),
         }
@@ -104,7 +107,7 @@ fn main() {
                 missing.push(w.clip.clone());
                 continue;
             };
-            let one = measure(&raw, w, bound, k);
+            let one = measure(&raw, w, bound, k, encode_alone);
             if each {
                 println!(
                     "{:40} {:4} nodes {:5} frames  runtime {:8} {:.3}  at rest {:8} {:.3}  {:5.1} MB/s  random {:.2} forward {:.2} crowd {:.2} node 1/{:.1} {:.0} ns",
@@ -330,12 +333,18 @@ fn clip_of(raw: &Raw, rate: f64) -> Option<(Skeleton, Clip)> {
     Some((skeleton, clip))
 }
 
-fn measure(raw: &Raw, w: &Wanted, bound: f64, setting: usize) -> Sum {
+fn measure(raw: &Raw, w: &Wanted, bound: f64, setting: usize, encode_alone: bool) -> Sum {
     let (skeleton, clip) = clip_of(raw, w.rate).expect("frames make a clip");
     let options = CompressOptions { max_error: bound, ..CompressOptions::default() };
     let begun = Instant::now();
     let chunk = compress_clip(&clip, &skeleton, &options).expect("the bound can be met");
     let seconds = begun.elapsed().as_secs_f64();
+    let raw_bytes = (raw.frames.len() * raw.parents.len() * 40) as f64;
+    if encode_alone {
+        let runtime = assemble(&skeleton, vec![chunk], false);
+        let runtime = (runtime.reports[0].bytes + 24) as f64;
+        return Sum { acl: w.acl[setting], runtime, clips: 1, seconds, raw: raw_bytes, ..Sum::default() };
+    }
     let runtime = assemble(&skeleton, vec![chunk.clone()], false);
     let rest = assemble(&skeleton, vec![chunk], true);
     assert_eq!(unpack(&rest.bytes).as_ref(), Ok(&runtime.bytes), "{}: both forms hold the same", w.clip);
@@ -351,7 +360,7 @@ fn measure(raw: &Raw, w: &Wanted, bound: f64, setting: usize) -> Sum {
         samples,
         clips: 1,
         seconds,
-        raw: (raw.frames.len() * raw.parents.len() * 40) as f64,
+        raw: raw_bytes,
         speed,
         ..Sum::default()
     }

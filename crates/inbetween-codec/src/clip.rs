@@ -6,7 +6,8 @@ use std::sync::Arc;
 use fearless_simd::{Level, dispatch};
 use inbetween::glam::{DQuat, DVec3};
 use inbetween::{
-    Binding, Clip, Curve, FrameRate, Marker, Property, Skeleton, Track, TrackData, Transform, ValueKind, Wrap,
+    Binding, Clip, Curve, FrameRate, Marker, Property, Skeleton, Track, TrackData, Transform, ValueKind,
+    Wrap, math,
 };
 
 use crate::content::{Group, Target};
@@ -24,7 +25,7 @@ impl JointTransform {
     pub fn to_model(&self) -> Transform {
         Transform {
             translation: DVec3::from_array(self.translation.map(f64::from)),
-            rotation: DQuat::from_array(self.rotation.map(f64::from)).normalize(),
+            rotation: math::normalize(DQuat::from_array(self.rotation.map(f64::from))),
             scale: DVec3::from_array(self.scale.map(f64::from)),
         }
     }

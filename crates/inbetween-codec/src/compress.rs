@@ -8,7 +8,7 @@ use inbetween::metric::{Shell, check_times, shell_offsets};
 use inbetween::sample::is_straight;
 use inbetween::{
     Clip, FrameRate, LocalPose, ModelPose, Property, Skeleton, SpanKind, Track, TrackData, TrackMask,
-    Transform, ValueKind,
+    Transform, ValueKind, math,
 };
 
 use crate::clip::{CompressedClip, pose_property};
@@ -342,14 +342,29 @@ struct ClipSource<'a> {
     frames: usize,
     pose: LocalPose,
     mask: TrackMask,
+    /// The first samples as they were asked for first; at most [`KEPT`] transforms.
+    kept: Vec<Transform>,
 }
+
+/// Transforms a source keeps, 80 bytes each. The encoder reads every pose twice or more; of takes
+/// longer than this the rest is sampled anew each time.
+const KEPT: usize = 1 << 19;
 
 impl<'a> ClipSource<'a> {
     fn new(clip: &'a Clip, skeleton: &'a Skeleton, times: Times, frames: usize) -> Self {
-        Self { clip, skeleton, times, frames, pose: LocalPose::default(), mask: TrackMask::all() }
+        Self {
+            clip,
+            skeleton,
+            times,
+            frames,
+            pose: LocalPose::default(),
+            mask: TrackMask::all(),
+            kept: Vec::new(),
+        }
     }
     fn set_times(&mut self, times: Times, frames: usize) {
         (self.times, self.frames) = (times, frames);
+        self.kept.clear();
     }
     fn at(&mut self, time: f64, out: &mut [Transform]) {
         self.pose.sample(self.clip, self.skeleton, time, &self.mask);
@@ -366,8 +381,16 @@ impl PoseSource for ClipSource<'_> {
         self.frames
     }
     fn sample(&mut self, index: usize, out: &mut [Transform]) {
+        let n = out.len();
+        if let Some(kept) = self.kept.get(index * n..(index + 1) * n) {
+            out.copy_from_slice(kept);
+            return;
+        }
         let t = self.time(index);
         self.at(t, out);
+        if self.kept.len() == index * n && self.kept.len() + n <= KEPT {
+            self.kept.extend_from_slice(out);
+        }
     }
 }
 
@@ -406,7 +429,7 @@ impl<'a> Blend<'a> {
             let q = a.rotation * (1.0 - u) + b.rotation * (sign * u);
             let mut t = Transform {
                 translation: a.translation.lerp(b.translation, u),
-                rotation: if q.length_squared() > 1e-12 { q.normalize() } else { a.rotation },
+                rotation: if q.length_squared() > 1e-12 { math::normalize(q) } else { a.rotation },
                 scale: a.scale.lerp(b.scale, u),
             };
             let (truth, exact) = (&self.truth[j], self.tree.exact[j]);
@@ -824,14 +847,15 @@ fn verify(
         b.update(plain, &result);
         for j in 0..n {
             let (a, b, s) = (&a.joints[j], &b.joints[j], tree.shell[j]);
-            for at in [DVec3::ZERO, DVec3::X * s.x, DVec3::Y * s.y, DVec3::Z * s.z] {
-                let e = (a.transform_point3(at) - b.transform_point3(at)).length();
-                let e = if e.is_nan() { f64::INFINITY } else { e };
-                ratio = ratio.max(e / tree.bounds[j]);
-                if worst.as_ref().is_none_or(|w| e > w.value) {
-                    worst =
-                        Some(Worst { value: e, node: j, target: skeleton.joints()[j].name.clone(), time });
-                }
+            let (o, d) = (a.translation - b.translation, a.matrix3 - b.matrix3);
+            let points = [o, o + d.x_axis * s.x, o + d.y_axis * s.y, o + d.z_axis * s.z];
+            let mut e = points.iter().fold(0.0f64, |e, p| e.max(p.length_squared())).sqrt();
+            if points.iter().any(|p| p.is_nan()) {
+                e = f64::INFINITY;
+            }
+            ratio = ratio.max(e / tree.bounds[j]);
+            if worst.as_ref().is_none_or(|w| e > w.value) {
+                worst = Some(Worst { value: e, node: j, target: skeleton.joints()[j].name.clone(), time });
             }
         }
     }

@@ -13,7 +13,7 @@
 //! The result is measured again, on the finished bytes, by [`crate::verify`].
 
 use glam::{DAffine3, DMat3, DQuat, DVec3};
-use inbetween::{ScaleInherit, Transform};
+use inbetween::{ScaleInherit, Transform, math};
 
 use crate::content::{
     Constant, Group, Lane, NodeConstants, RotationLanes, Target, Times, ValueLane, segment_start,
@@ -80,6 +80,7 @@ impl World {
     }
 
     /// Largest distance of origin and shell points from those of another placement.
+    #[inline]
     pub fn error(&self, other: &Self, shell: DVec3) -> f64 {
         let o = self.matrix.translation - other.matrix.translation;
         let d = self.matrix.matrix3 - other.matrix.matrix3;
@@ -207,7 +208,7 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
             let d = q.dot(first[j].rotation);
             let sign = if d < 0.0 { -1.0 } else { 1.0 };
             // |q − q0| is half the angle for small angles; no acos, and no cancellation.
-            turned[j] = turned[j].max((q * sign - first[j].rotation).length());
+            turned[j] = turned[j].max((q * sign - first[j].rotation).length_squared());
             for (s, c) in sums[j].iter_mut().zip(q.to_array()) {
                 *s += sign * c;
             }
@@ -215,6 +216,7 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
             sizes[j].add(pose[j].scale);
         }
     }
+    turned.iter_mut().for_each(|t| *t = t.sqrt());
     // World scale of each node at the first frame: lengths below it count that much.
     let mut worlds = vec![World::ORIGIN; n];
     let mut lengths = vec![1.0f64; n];
@@ -748,7 +750,7 @@ fn halfway(a: &Transform, b: &Transform) -> Transform {
     let q = if a.rotation.dot(b.rotation) < 0.0 { a.rotation - b.rotation } else { a.rotation + b.rotation };
     Transform {
         translation: (a.translation + b.translation) * 0.5,
-        rotation: if q.length_squared() > 1e-12 { q.normalize() } else { a.rotation },
+        rotation: if q.length_squared() > 1e-12 { math::normalize(q) } else { a.rotation },
         scale: (a.scale + b.scale) * 0.5,
     }
 }
@@ -855,7 +857,7 @@ fn try_scale(
                 let aim = plan.aim[j] * error;
                 let want = parent.turn.conjugate()
                     * truth.turn
-                    * DQuat::from_xyzw(aim.x * 0.5, aim.y * 0.5, aim.z * 0.5, 1.0).normalize();
+                    * math::normalize(DQuat::from_xyzw(aim.x * 0.5, aim.y * 0.5, aim.z * 0.5, 1.0));
                 let m = mrp_near(back * want, near);
                 near = m;
                 wanted[f] = [m, error, aim];

@@ -1,7 +1,9 @@
 //! The few pieces of arithmetic everything else shares, the same to the bit on every machine.
 //!
 //! Sine and its kin come from `libm` because the platform's own differ in their last bits.
-//! Vectors and quaternions are glam's f64 types; this file only adds what glam lacks.
+//! Vectors and quaternions are glam's f64 types; this file only adds what glam lacks. Square roots
+//! are the processor's own: IEEE 754 leaves them no choice, and those of `libm`, which glam is built
+//! with, cost a switch of modes in programs built for AVX.
 
 use glam::{DQuat, DVec3};
 
@@ -25,13 +27,24 @@ pub fn atan2(y: f64, x: f64) -> f64 {
     libm::atan2(y, x)
 }
 
+/// Length of a quaternion as a four-vector; the bits of glam's.
+#[inline]
+pub fn length(q: DQuat) -> f64 {
+    q.length_squared().sqrt()
+}
+
+/// `q` scaled to unit length; the bits of glam's. Nonsense if it is too short or not finite.
+#[inline]
+pub fn normalize(q: DQuat) -> DQuat {
+    q * (1.0 / length(q))
+}
+
 /// Angle in radians, 0..π, of the rotation that leads from `a` to `b` the short way.
 ///
 /// Both are taken to be of unit length; the sign of either does not matter. Exact near 0 and
 /// near π, where the arc cosine of the dot product loses half its digits.
 pub fn angle_between(a: DQuat, b: DQuat) -> f64 {
-    let minus = (a - b).length();
-    let plus = (a + b).length();
+    let (minus, plus) = (length(a - b), length(a + b));
     4.0 * atan2(minus.min(plus), minus.max(plus))
 }
 
@@ -44,15 +57,15 @@ pub fn slerp(a: DQuat, b: DQuat, u: f64) -> DQuat {
     let half = slerp_half_angle(a, b);
     let s = sin(half);
     if s < 1e-9 {
-        return (a * (1.0 - u) + b * u).normalize();
+        return normalize(a * (1.0 - u) + b * u);
     }
     let (wa, wb) = (sin((1.0 - u) * half) / s, sin(u * half) / s);
-    (a * wa + b * wb).normalize()
+    normalize(a * wa + b * wb)
 }
 
 /// Angle between two unit quaternions as four-vectors, 0..π.
 fn slerp_half_angle(a: DQuat, b: DQuat) -> f64 {
-    2.0 * atan2((a - b).length(), (a + b).length())
+    2.0 * atan2(length(a - b), length(a + b))
 }
 
 /// Derivative by `u` of [`slerp`], as a four-vector.
@@ -99,12 +112,22 @@ pub fn unit(q: DQuat) -> Option<DQuat> {
     if !m.is_finite() || m < 1e-30 {
         return None;
     }
-    Some((q / m).normalize())
+    Some(normalize(q / m))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_have_the_bits_of_glam() {
+        for k in 0..1000 {
+            let x = f64::from(k) * 0.37;
+            let q = DQuat::from_xyzw(sin(x), cos(1.7 * x), 0.3 * x, sin(x * x));
+            assert_eq!(length(q).to_bits(), q.length().to_bits());
+            assert_eq!(normalize(q).to_array().map(f64::to_bits), q.normalize().to_array().map(f64::to_bits));
+        }
+    }
 
     #[test]
     fn angle_between_is_exact_near_zero_and_blind_to_sign() {
