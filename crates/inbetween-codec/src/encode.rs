@@ -18,6 +18,7 @@ use inbetween::{ScaleInherit, Transform, math};
 use crate::content::{
     Constant, Group, Lane, NodeConstants, RotationLanes, Target, Times, ValueLane, segment_start,
 };
+use crate::format::MAX_SEGMENT;
 use crate::head::Kept;
 use crate::quantize::{Fitter, Form, MAX_NUMBER, QUARTERS, base, exp8, range};
 
@@ -280,11 +281,16 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
     for &j in tree.order.iter().rev() {
         let shell = tree.shell[j] * lengths[j];
         let mut points = vec![DVec3::X * shell.x, DVec3::Y * shell.y, DVec3::Z * shell.z];
-        for c in (0..n).filter(|&c| tree.parents[c] == Some(j) && out.translation[c] == [false; 3]) {
+        for c in (0..n).filter(|&c| tree.parents[c] == Some(j)) {
             let t = first[c].translation * first[j].scale * parent_length(j);
-            points.push(t);
+            // An origin that moves along all axes is put right by its own lanes; what turns about
+            // it is not.
+            let origin = if out.translation[c] == [true; 3] { DVec3::ZERO } else { t };
+            if origin != DVec3::ZERO {
+                points.push(t);
+            }
             if !out.rotation[c] {
-                points.extend(out.points[c].iter().map(|p| t + first[c].rotation * *p));
+                points.extend(out.points[c].iter().map(|p| origin + first[c].rotation * *p));
             }
         }
         // A handful of the farthest decides.
@@ -419,8 +425,8 @@ pub(crate) fn constant_translation(c: &Option<Constant>) -> [f32; 3] {
 struct Corridor {
     step: f64,
     quarter: u8,
-    low: Vec<i32>,
-    high: Vec<i32>,
+    low: [i32; MAX_SEGMENT],
+    high: [i32; MAX_SEGMENT],
 }
 
 /// Chooses degree, width and quarter octave for `values` (in the lane's unit, bias taken off).
@@ -487,13 +493,13 @@ fn corridor(fitter: &Fitter, values: &[f64], step: f64) -> Corridor {
             let mut out = Corridor {
                 step: real,
                 quarter: quarter as u8,
-                low: Vec::with_capacity(frames),
-                high: Vec::with_capacity(frames),
+                low: [0; MAX_SEGMENT],
+                high: [0; MAX_SEGMENT],
             };
-            for b in fitter.basis() {
+            for (i, b) in fitter.basis().iter().enumerate() {
                 let n = base(c, unit, *b) as i32;
-                out.low.push((n + least).clamp(-MAX_NUMBER, MAX_NUMBER));
-                out.high.push((n + most).clamp(-MAX_NUMBER, MAX_NUMBER));
+                out.low[i] = (n + least).clamp(-MAX_NUMBER, MAX_NUMBER);
+                out.high[i] = (n + most).clamp(-MAX_NUMBER, MAX_NUMBER);
             }
             return out;
         }
@@ -511,6 +517,7 @@ struct Bench {
     middles: Vec<World>,
     numbers: Vec<Vec<i32>>,
     quarters: Vec<u8>,
+    tilts: Vec<Tilt>,
 }
 
 /// The bias of a lane near `value`, on the grid a file keeps.
@@ -535,6 +542,97 @@ pub(crate) fn encode(
     run(tree, &plan, source, times, closed, segments, effort)
 }
 
+/// The lanes of a plan, still without numbers, and where those of each node are.
+struct Lanes {
+    group: Group,
+    rotation_of: Vec<usize>,
+    place_of: Vec<[usize; 3]>,
+    size_of: Vec<[usize; 3]>,
+}
+
+impl Lanes {
+    fn new(plan: &Plan, frames: usize, times: Times, closed: bool) -> Self {
+        let n = plan.rotation.len();
+        let mut rotations = Vec::new();
+        let mut values = Vec::new();
+        let mut rotation_of = vec![usize::MAX; n];
+        for j in 0..n {
+            if plan.rotation[j] {
+                rotation_of[j] = rotations.len();
+                rotations.push(RotationLanes {
+                    node: j as u32,
+                    middle: plan.middle[j],
+                    lanes: plan.turn8[j].map(|step8| Lane { step8, ..Lane::default() }),
+                });
+            }
+        }
+        let mut place_of = vec![[usize::MAX; 3]; n];
+        let mut size_of = vec![[usize::MAX; 3]; n];
+        for j in 0..n {
+            for a in 0..3 {
+                if plan.translation[j][a] {
+                    place_of[j][a] = values.len();
+                    let lane = Lane {
+                        step8: plan.place8[j],
+                        bias: near_bias(plan.place[j][a], plan.place8[j]),
+                        ..Lane::default()
+                    };
+                    values.push(ValueLane { target: Target::Translation(j as u32, a as u8), lane });
+                }
+            }
+        }
+        for j in 0..n {
+            for a in 0..3 {
+                if plan.scale[j][a] {
+                    size_of[j][a] = values.len();
+                    let lane = Lane {
+                        step8: plan.size8[j],
+                        bias: near_bias(plan.size[j][a], plan.size8[j]),
+                        ..Lane::default()
+                    };
+                    values.push(ValueLane { target: Target::Scale(j as u32, a as u8), lane });
+                }
+            }
+        }
+        let group = Group { times, frames, closed, scales: Vec::new(), rotations, values };
+        Self { group, rotation_of, place_of, size_of }
+    }
+
+    fn count(&self) -> usize {
+        self.group.rotations.len() * 3 + self.group.values.len()
+    }
+}
+
+/// The poses of a segment of `count` frames at these samples, as the encoder works on them.
+fn load(
+    tree: &Tree,
+    source: &mut dyn PoseSource,
+    samples: impl ExactSizeIterator<Item = usize>,
+    count: usize,
+    lanes: usize,
+) -> Bench {
+    let n = tree.parents.len();
+    let mut bench = Bench {
+        truth: vec![World::ORIGIN; samples.len() * n],
+        truth_locals: vec![Transform::IDENTITY; samples.len() * n],
+        decoded: vec![World::ORIGIN; count * n],
+        locals: vec![Transform::IDENTITY; count * n],
+        middles: vec![World::ORIGIN; n],
+        numbers: vec![Vec::new(); lanes],
+        quarters: vec![0; lanes],
+        tilts: Vec::new(),
+    };
+    for (i, sample) in samples.enumerate() {
+        let pose = &mut bench.truth_locals[i * n..(i + 1) * n];
+        source.sample(sample, pose);
+        for &j in &tree.order {
+            let parent = tree.parents[j].map_or(World::ORIGIN, |p| bench.truth[i * n + p]);
+            bench.truth[i * n + j] = parent.child(&pose[j], tree.inherit[j]);
+        }
+    }
+    bench
+}
+
 fn run(
     tree: &Tree,
     plan: &Plan,
@@ -547,55 +645,12 @@ fn run(
     let n = tree.parents.len();
     let frames = source.frames();
     let stored = frames - usize::from(closed);
-    let mut rotations = Vec::new();
-    let mut values = Vec::new();
-    let mut rotation_of = vec![usize::MAX; n];
-    for j in 0..n {
-        if plan.rotation[j] {
-            rotation_of[j] = rotations.len();
-            rotations.push(RotationLanes {
-                node: j as u32,
-                middle: plan.middle[j],
-                lanes: plan.turn8[j].map(|step8| Lane { step8, ..Lane::default() }),
-            });
-        }
-    }
-    let mut place_of = vec![[usize::MAX; 3]; n];
-    let mut size_of = vec![[usize::MAX; 3]; n];
-    for j in 0..n {
-        for a in 0..3 {
-            if plan.translation[j][a] {
-                place_of[j][a] = values.len();
-                let lane = Lane {
-                    step8: plan.place8[j],
-                    bias: near_bias(plan.place[j][a], plan.place8[j]),
-                    ..Lane::default()
-                };
-                values.push(ValueLane { target: Target::Translation(j as u32, a as u8), lane });
-            }
-        }
-    }
-    for j in 0..n {
-        for a in 0..3 {
-            if plan.scale[j][a] {
-                size_of[j][a] = values.len();
-                let lane = Lane {
-                    step8: plan.size8[j],
-                    bias: near_bias(plan.size[j][a], plan.size8[j]),
-                    ..Lane::default()
-                };
-                values.push(ValueLane { target: Target::Scale(j as u32, a as u8), lane });
-            }
-        }
-    }
-    let lanes = rotations.len() * 3 + values.len();
-    let mut group = Group { times, frames, closed, scales: Vec::new(), rotations, values };
+    let mut lanes = Lanes::new(plan, frames, times, closed);
     let mut fitters: Vec<Option<Fitter>> = Vec::new();
     let mut scale8 = 0i32;
     // The last frame of the segment before, and the first of all for the way back.
     let mut before: Option<Vec<Transform>> = None;
     let mut opening: Option<Vec<Transform>> = None;
-    let mut pose = vec![Transform::IDENTITY; n];
     for s in 0..segments {
         let (start, end) = (segment_start(s, segments, stored), segment_start(s + 1, segments, stored));
         let count = end - start;
@@ -615,37 +670,18 @@ fn run(
         if returns {
             samples.push(2 * stored - 1);
         }
-        let mut bench = Bench {
-            truth: vec![World::ORIGIN; samples.len() * n],
-            truth_locals: vec![Transform::IDENTITY; samples.len() * n],
-            decoded: vec![World::ORIGIN; count * n],
-            locals: vec![Transform::IDENTITY; count * n],
-            middles: vec![World::ORIGIN; n],
-            numbers: vec![Vec::new(); lanes],
-            quarters: vec![0; lanes],
-        };
-        for (i, &sample) in samples.iter().enumerate() {
-            source.sample(sample, &mut pose);
-            for &j in &tree.order {
-                let parent = tree.parents[j].map_or(World::ORIGIN, |p| bench.truth[i * n + p]);
-                bench.truth[i * n + j] = parent.child(&pose[j], tree.inherit[j]);
-            }
-            bench.truth_locals[i * n..(i + 1) * n].copy_from_slice(&pose);
-        }
+        let mut bench = load(tree, source, samples.into_iter(), count, lanes.count());
         let lead = usize::from(s > 0);
-        let mut kept: Option<Attempt> = None;
+        let mut kept = Attempt::new(&bench);
         let (mut good, mut bad) = (i32::MIN, i32::MAX);
         let mut trial = scale8;
         let mut tries = 0;
-        let mut least: (f64, Option<Attempt>) = (f64::INFINITY, None);
+        let mut least = f64::INFINITY;
         loop {
             let errors = try_scale(
                 tree,
                 plan,
-                &group,
-                &rotation_of,
-                &place_of,
-                &size_of,
+                &lanes,
                 fitter,
                 trial,
                 lead,
@@ -659,23 +695,24 @@ fn run(
             tries += 1;
             // Where no step is fine enough (f32 or a degenerate scale is in the way) the best is
             // taken as it is; the check on the bytes will say so.
-            let hopeless = good == i32::MIN && (trial < -240 || ratio > 4.0 * least.0);
-            if ratio < least.0 {
-                least = (ratio, Some(Attempt::of(trial, &bench)));
-            }
+            let hopeless = good == i32::MIN && (trial < -240 || ratio > 4.0 * least);
             if ratio <= 1.0 {
                 if trial > good {
                     good = trial;
-                    kept = Some(Attempt::of(trial, &bench));
+                    kept.take(trial, &mut bench);
                 }
             } else {
                 bad = bad.min(trial);
+                if good == i32::MIN && ratio < least {
+                    kept.take(trial, &mut bench);
+                }
             }
-            if good != i32::MIN && (tries >= effort.trials || good + 1 >= bad) {
+            least = least.min(ratio);
+            let near = (FULL..=1.0).contains(&ratio);
+            if good != i32::MIN && (tries >= effort.trials || good + 1 >= bad || near) {
                 break;
             }
             if hopeless {
-                kept = least.1;
                 break;
             }
             // Errors go roughly with the step: aim a little below where that says.
@@ -688,11 +725,11 @@ fn run(
                 guess.clamp(good + 1, bad - 1)
             };
         }
-        let chosen = kept.expect("the loop keeps one");
+        let chosen = kept;
         scale8 = chosen.scale8;
-        group.scales.push(scale8);
+        lanes.group.scales.push(scale8);
         for (lane, (numbers, quarter)) in
-            lanes_mut(&mut group).zip(chosen.numbers.into_iter().zip(chosen.quarters))
+            lanes_mut(&mut lanes.group).zip(chosen.numbers.into_iter().zip(chosen.quarters))
         {
             lane.numbers.extend(numbers);
             lane.quarters.push(quarter);
@@ -702,8 +739,12 @@ fn run(
         }
         before = Some(chosen.locals[(count - 1) * n..].to_vec());
     }
-    Encoded { constants: plan.constants.clone(), kept: plan.kept.clone(), group }
+    Encoded { constants: plan.constants.clone(), kept: plan.kept.clone(), group: lanes.group }
 }
+
+/// A scale whose errors come this near to the bound is not tried to be made coarser: the next step
+/// in scale is a twelfth larger.
+const FULL: f64 = 0.95;
 
 /// A segment as one scale made it.
 struct Attempt {
@@ -714,13 +755,22 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn of(scale8: i32, bench: &Bench) -> Self {
+    /// Room for what the bench holds.
+    fn new(bench: &Bench) -> Self {
         Self {
-            scale8,
+            scale8: 0,
             numbers: bench.numbers.clone(),
             quarters: bench.quarters.clone(),
             locals: bench.locals.clone(),
         }
+    }
+
+    /// Takes what the bench has made and leaves it this one's room for the next.
+    fn take(&mut self, scale8: i32, bench: &mut Bench) {
+        self.scale8 = scale8;
+        std::mem::swap(&mut self.numbers, &mut bench.numbers);
+        std::mem::swap(&mut self.quarters, &mut bench.quarters);
+        std::mem::swap(&mut self.locals, &mut bench.locals);
     }
 }
 
@@ -760,10 +810,7 @@ fn halfway(a: &Transform, b: &Transform) -> Transform {
 fn try_scale(
     tree: &Tree,
     plan: &Plan,
-    group: &Group,
-    rotation_of: &[usize],
-    place_of: &[[usize; 3]],
-    size_of: &[[usize; 3]],
+    lanes: &Lanes,
     fitter: &Fitter,
     scale8: i32,
     lead: usize,
@@ -774,11 +821,15 @@ fn try_scale(
     bench: &mut Bench,
 ) -> Vec<f64> {
     let n = tree.parents.len();
+    let Lanes { group, rotation_of, place_of, size_of } = lanes;
     let scale = f64::from(exp8(scale8));
     let row = |frame: usize| (lead + 2 * frame) * n;
     let mut errors = vec![0.0f64; n];
-    let mut values = vec![0.0f64; count];
-    let mut wanted = vec![[DVec3::ZERO; 3]; count];
+    let mut values = [0.0f64; MAX_SEGMENT];
+    let values = &mut values[..count];
+    let mut wanted = [[DVec3::ZERO; 3]; MAX_SEGMENT];
+    let mut offs = [[0.0f64; 3]; MAX_SEGMENT];
+    let mut forms = std::mem::take(&mut bench.tilts);
     for &j in &tree.order {
         let parent_of = |decoded: &[World], frame: usize| {
             tree.parents[j].map_or(World::ORIGIN, |p| decoded[frame * n + p])
@@ -810,7 +861,7 @@ fn try_scale(
                 for f in 0..count {
                     values[f] = wanted[f][0][a] - bias;
                 }
-                let c = corridor(fitter, &values, f64::from(exp8(l.step8)) * scale);
+                let c = corridor(fitter, values, f64::from(exp8(l.step8)) * scale);
                 let slot = group.rotations.len() * 3 + lane;
                 bench.quarters[slot] = c.quarter;
                 let numbers = &mut bench.numbers[slot];
@@ -832,7 +883,7 @@ fn try_scale(
             for f in 0..count {
                 values[f] = bench.truth_locals[row(f) + j].scale[a] - bias;
             }
-            let c = corridor(fitter, &values, f64::from(exp8(l.step8)) * scale);
+            let c = corridor(fitter, values, f64::from(exp8(l.step8)) * scale);
             let slot = group.rotations.len() * 3 + lane;
             bench.quarters[slot] = c.quarter;
             let numbers = &mut bench.numbers[slot];
@@ -867,14 +918,15 @@ fn try_scale(
             let lanes = &group.rotations[lane].lanes;
             let mut order = [0usize, 1, 2];
             order.sort_by_key(|&a| (-lanes[a].step8, a));
-            let forms: Vec<Tilt> = wanted.iter().map(|w| Tilt::new(w[0], plan.cost[j], order)).collect();
-            let mut offs = vec![[0.0f64; 3]; count];
+            forms.clear();
+            forms.extend(wanted[..count].iter().map(|w| Tilt::new(w[0], plan.cost[j], order)));
+            offs.fill([0.0; 3]);
             let mut c = [const { None }; 3];
             for (k, &a) in order.iter().enumerate() {
                 for f in 0..count {
                     values[f] = wanted[f][0][a] + forms[f].shift(k, &offs[f]);
                 }
-                let made = corridor(fitter, &values, f64::from(exp8(lanes[a].step8)) * scale);
+                let made = corridor(fitter, values, f64::from(exp8(lanes[a].step8)) * scale);
                 for f in 0..count {
                     let n = made.nearest(values[f] / made.step, f);
                     offs[f][k] = f64::from(n) * made.step - wanted[f][0][a];
@@ -901,6 +953,7 @@ fn try_scale(
             errors[j] = errors[j].max(here.error(&bench.truth[row(f) + j], tree.shell[j]) / tree.bounds[j]);
         }
     }
+    bench.tilts = forms;
     // Between the frames, as the decoder blends them.
     let (truth, truth_locals) = (&bench.truth, &bench.truth_locals);
     let mut between =
@@ -969,10 +1022,14 @@ impl Corridor {
         (exact.round().clamp(-8.0e6, 8.0e6) as i32).clamp(self.low[f], self.high[f])
     }
 
-    /// The whole numbers below and above, as far as the corridor lets.
+    /// The whole numbers on both sides, the nearer one first, as far as the corridor lets.
     fn both(&self, exact: f64, f: usize) -> [i32; 2] {
-        let low = exact.floor().clamp(-8.0e6, 8.0e6) as i32;
-        [low.clamp(self.low[f], self.high[f]), (low + 1).clamp(self.low[f], self.high[f])]
+        // Cast and compared, not floored: a call where SSE4.1 cannot be taken for granted.
+        let exact = exact.clamp(-8.0e6, 8.0e6);
+        let cut = exact as i32;
+        let low = cut - i32::from(f64::from(cut) > exact);
+        let near = i32::from(exact - f64::from(low) > 0.5);
+        [(low + near).clamp(self.low[f], self.high[f]), (low + 1 - near).clamp(self.low[f], self.high[f])]
     }
 }
 
@@ -987,6 +1044,7 @@ fn nearest(
     tilt: &Tilt,
 ) -> [i32; 3] {
     let [a0, a1, a2] = tilt.order;
+    let share = 0.3 / points.len() as f64;
     let mut best = (f64::INFINITY, [0; 3]);
     let mut off = [0.0; 3];
     let last = |pair: [i32; 2]| if pair[0] == pair[1] { 1 } else { 2 };
@@ -1001,12 +1059,17 @@ fn nearest(
                 off[2] = f64::from(n2) * c[a2].step - m[a2];
                 let d = aim + tilt.turn[a0] * off[0] + tilt.turn[a1] * off[1] + tilt.turn[a2] * off[2];
                 let (mut most, mut sum) = (0.0f64, 0.0);
+                let mut cost = 0.0;
                 for p in points {
                     let e = (error + d.cross(*p)).length_squared();
                     most = most.max(e);
                     sum += e;
+                    cost = most + share * sum;
+                    // It only grows.
+                    if cost >= best.0 {
+                        break;
+                    }
                 }
-                let cost = most + 0.3 * sum / points.len() as f64;
                 if cost < best.0 {
                     let mut pick = [0; 3];
                     (pick[a0], pick[a1], pick[a2]) = (n0, n1, n2);
