@@ -647,7 +647,8 @@ fn run(
     let stored = frames - usize::from(closed);
     let mut lanes = Lanes::new(plan, frames, times, closed);
     let mut fitters: Vec<Option<Fitter>> = Vec::new();
-    let mut scale8 = 0i32;
+    // Steps as planned use about two thirds of the bound.
+    let mut scale8 = 3i32;
     // The last frame of the segment before, and the first of all for the way back.
     let mut before: Option<Vec<Transform>> = None;
     let mut opening: Option<Vec<Transform>> = None;
