@@ -14,6 +14,7 @@
 mod bake;
 mod clips;
 mod curves;
+mod lens;
 mod scene;
 
 use inbetween::Skeleton;
@@ -71,7 +72,7 @@ impl Format for Fbx {
             notes,
             convention,
             in_house_units: false,
-            source: Source::None,
+            source: Source::Lenses(lens::read(&scene)),
         })
     }
 }

@@ -93,6 +93,51 @@ pub enum Source {
     /// The glTF document and its buffers.
     #[cfg(feature = "gltf")]
     Gltf(Box<crate::gltf::Document>),
+    /// The lenses of an FBX's cameras, which no track holds.
+    Lenses(Vec<Lens>),
+}
+
+/// How wide a camera of a file sees while nothing drives it, and what does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lens {
+    /// The node that carries the camera.
+    pub node: usize,
+    /// Vertical field of view, radians.
+    pub fov: f64,
+    /// The property that drives it.
+    pub driver: LensDriver,
+}
+
+/// The property that drives a camera's field of view, by name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LensDriver {
+    /// The vertical angle, degrees.
+    Vertical(&'static str),
+    /// The horizontal angle, degrees, with the height of the picture over its width.
+    Horizontal(&'static str, f64),
+    /// The focal length, with half the film's height, both in millimetres.
+    FocalLength(&'static str, f64),
+}
+
+impl LensDriver {
+    /// Its name.
+    pub fn property(self) -> &'static str {
+        match self {
+            Self::Vertical(name) | Self::Horizontal(name, _) | Self::FocalLength(name, _) => name,
+        }
+    }
+
+    /// The vertical field of view, radians, at a value of the property.
+    pub fn fov(self, value: f64) -> f64 {
+        let half = |angle: f64| inbetween::math::sin(angle) / inbetween::math::cos(angle);
+        match self {
+            Self::Vertical(_) => value.to_radians(),
+            Self::Horizontal(_, ratio) => {
+                2.0 * inbetween::math::atan2(half(0.5 * value.to_radians()) * ratio, 1.0)
+            }
+            Self::FocalLength(_, half_height) => 2.0 * inbetween::math::atan2(half_height, value),
+        }
+    }
 }
 
 /// A file that was read.

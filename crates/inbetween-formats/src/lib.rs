@@ -25,7 +25,7 @@ pub mod native;
 pub use convention::Convention;
 pub use error::FormatError;
 pub use export::{WRITTEN, export};
-pub use import::{Import, Input, Note, ReadOptions, Severity, Source};
+pub use import::{Import, Input, Lens, LensDriver, Note, ReadOptions, Severity, Source};
 
 use std::path::Path;
 

@@ -6,7 +6,7 @@ mod common;
 use inbetween::camera::*;
 use inbetween::spline::quat_rotate;
 use inbetween_formats::camera::*;
-use inbetween_formats::{ReadOptions, Severity, import_path};
+use inbetween_formats::{Input, ReadOptions, Severity, import_path};
 
 fn read(text: &str) -> CameraFile {
     read_camera(text.as_bytes(), "path", &CameraOptions::default()).unwrap()
@@ -373,4 +373,104 @@ fn files_cut_short_or_spoilt_are_errors_or_paths_and_never_a_panic() {
         }
     }
     assert!(read_whole >= texts.len(), "the files themselves are sound");
+}
+
+/// An FBX with a camera that goes 10 m along x while it turns a quarter to the left, and whose
+/// `property` goes through `lens`; `mode` is its aperture mode.
+fn fbx_camera(mode: u32, property: &str, lens: [f64; 3]) -> String {
+    let curve = |id: u32, values: [f64; 3]| {
+        format!(
+            "AnimationCurve: {id}, \"AnimCurve::\", \"\" {{\nDefault: 0\nKeyVer: 4008\nKeyTime: *3 {{\na: \
+             0,46186158000,92372316000\n}}\nKeyValueFloat: *3 {{\na: {},{},{}\n}}\nKeyAttrFlags: *1 {{\na: 4\n}}\n\
+             KeyAttrDataFloat: *4 {{\na: 0,0,0,0\n}}\nKeyAttrRefCount: *1 {{\na: 3\n}}\n}}\n",
+            values[0], values[1], values[2]
+        )
+    };
+    let node = |id: u32, name: &str, properties: &str| {
+        format!(
+            "AnimationCurveNode: {id}, \"AnimCurveNode::{name}\", \"\" {{\nProperties70:  {{\n{properties}}}\n}}\n"
+        )
+    };
+    let number = |name: &str, value: f64| format!("P: \"{name}\", \"Number\", \"\", \"A\",{value}\n");
+    let three = |y: f64| [number("d|X", 0.0), number("d|Y", y), number("d|Z", 0.0)].concat();
+    [
+        "; FBX 7.4.0 project file\nFBXHeaderExtension:  {\nFBXHeaderVersion: 1003\nFBXVersion: 7400\n}\n\
+         GlobalSettings:  {\nVersion: 1000\nProperties70:  {\nP: \"UpAxis\", \"int\", \"Integer\", \"\",1\n\
+         P: \"UpAxisSign\", \"int\", \"Integer\", \"\",1\nP: \"FrontAxis\", \"int\", \"Integer\", \"\",2\n\
+         P: \"FrontAxisSign\", \"int\", \"Integer\", \"\",1\nP: \"CoordAxis\", \"int\", \"Integer\", \"\",0\n\
+         P: \"CoordAxisSign\", \"int\", \"Integer\", \"\",1\nP: \"UnitScaleFactor\", \"double\", \"Number\", \"\",1.0\n}\n}\n\
+         Objects:  {\nNodeAttribute: 600, \"NodeAttribute::Shot\", \"Camera\" {\nProperties70:  {\n\
+         P: \"FilmWidth\", \"double\", \"Number\", \"\",1.417\nP: \"FilmHeight\", \"double\", \"Number\", \"\",0.945\n"
+            .to_owned(),
+        format!("P: \"ApertureMode\", \"enum\", \"\", \"\",{mode}\n"),
+        ["FieldOfView", "FieldOfViewX", "FieldOfViewY"].map(|name| number(name, 40.0)).concat(),
+        number("FocalLength", 35.0),
+        "}\nTypeFlags: \"Camera\"\n}\nModel: 100, \"Model::Shot\", \"Camera\" {\nVersion: 232\n}\n\
+         AnimationStack: 2000, \"AnimStack::Take 001\", \"\" {\nProperties70:  {\n\
+         P: \"LocalStop\", \"KTime\", \"Time\", \"\",92372316000\n}\n}\nAnimationLayer: 2001, \"AnimLayer::Base\", \"\" {\n}\n"
+            .to_owned(),
+        node(3000, "T", &three(170.0)),
+        node(3001, "R", &three(0.0)),
+        node(3002, property, &number(&format!("d|{property}"), 35.0)),
+        curve(4000, [0.0, 400.0, 1000.0]),
+        curve(4001, [0.0, 30.0, 90.0]),
+        curve(4002, lens),
+        "}\nConnections:  {\nC: \"OO\",100,0\nC: \"OO\",600,100\nC: \"OO\",2001,2000\nC: \"OO\",3000,2001\nC: \"OO\",3001,2001\n\
+         C: \"OO\",3002,2001\nC: \"OP\",3000,100, \"Lcl Translation\"\nC: \"OP\",3001,100, \"Lcl Rotation\"\n\
+         C: \"OP\",4000,3000, \"d|X\"\nC: \"OP\",4001,3001, \"d|Y\"\n"
+            .to_owned(),
+        format!("C: \"OP\",3002,600, \"{property}\"\nC: \"OP\",4002,3002, \"d|{property}\"\n}}\n"),
+    ]
+    .concat()
+}
+
+#[test]
+fn an_fbx_camera_looks_along_its_x_and_sees_as_wide_as_its_lens_says() {
+    let wide = |half_over_distance: f64| 2.0 * half_over_distance.atan();
+    // Half of 0.945 in, against the focal length; by the picture's shape from the horizontal angle.
+    let of_focal = |mm: f64| wide(0.5 * 0.945 * 25.4 / mm);
+    let of_width = |deg: f64| wide((0.5 * deg.to_radians()).tan() * 0.945 / 1.417);
+    let turned = |deg: f64| deg.to_radians();
+    let files = [
+        (3, "FocalLength", [35.0, 50.0, 70.0], [35.0, 50.0, 70.0].map(of_focal)),
+        (2, "FieldOfView", [40.0, 30.0, 20.0], [40.0, 30.0, 20.0].map(turned)),
+        (1, "FieldOfView", [40.0, 30.0, 20.0], [40.0, 30.0, 20.0].map(of_width)),
+        (0, "FieldOfViewY", [40.0, 30.0, 20.0], [40.0, 30.0, 20.0].map(turned)),
+        // A property that says nothing of the field of view in this mode leaves it still.
+        (2, "FocalLength", [35.0, 50.0, 70.0], [40.0; 3].map(turned)),
+    ];
+    for (mode, property, lens, expected) in files {
+        let text = fbx_camera(mode, property, lens);
+        let input = Input::alone(text.as_bytes(), "shot.fbx");
+        let import = inbetween_formats::import(&input, &ReadOptions::default()).unwrap();
+        let file = path_of_clip(&import, 0, cameras_of(&import)[0], "shot.fbx").unwrap();
+        assert!(file.notes.iter().any(|n| n.text.contains("its own +x")));
+        let places = [([0.0, 1.7, 0.0], -90.0), ([4.0, 1.7, 0.0], -60.0), ([10.0, 1.7, 0.0], 0.0)];
+        for (i, ((place, yaw), fov)) in places.into_iter().zip(expected).enumerate() {
+            let pose = file.path.pose(i as f64);
+            assert!((0..3).all(|k| (pose.position[k] - place[k]).abs() < 1e-6), "{:?}", pose.position);
+            let sight = quat_rotate(pose.rotation, [0.0, 0.0, -1.0]);
+            let yaw: f64 = f64::to_radians(yaw);
+            assert!((sight[0] + yaw.sin()).abs() < 1e-6 && (sight[2] + yaw.cos()).abs() < 1e-6, "{sight:?}");
+            // ufbx takes an inch as 1/0.0393701 mm.
+            assert!((pose.fov.unwrap() - fov).abs() < 1e-8, "{property} in mode {mode}, key {i}");
+        }
+    }
+}
+
+#[test]
+fn a_gltf_camera_whose_field_of_view_stands_still_keeps_it() {
+    let gltf = r#"{"asset": {"version": "2.0"}, "cameras": [{"type": "perspective", "perspective": {"yfov": 0.6, "znear": 0.1}}],
+        "nodes": [{"name": "eye", "camera": 0}], "scenes": [{"nodes": [0]}], "scene": 0,
+        "buffers": [{"byteLength": 32, "uri": "data:application/octet-stream;base64,AAAAAAAAgD8AAAAAAAAAAAAAAAAAAIA/AAAAQAAAQEA="}],
+        "bufferViews": [{"buffer": 0, "byteLength": 32}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": 2, "type": "SCALAR", "min": [0], "max": [1]},
+                      {"bufferView": 0, "byteOffset": 8, "componentType": 5126, "count": 2, "type": "VEC3"}],
+        "animations": [{"name": "fly", "samplers": [{"input": 0, "output": 1}],
+                        "channels": [{"sampler": 0, "target": {"node": 0, "path": "translation"}}]}]}"#;
+    let input = Input::alone(gltf.as_bytes(), "eye.gltf");
+    let import = inbetween_formats::import(&input, &ReadOptions::default()).unwrap();
+    let path = path_of_clip(&import, 0, 0, "eye.gltf").unwrap().path;
+    assert_eq!((path.pose(0.0).fov, path.pose(1.0).fov), (Some(0.6), Some(0.6)));
+    assert_eq!(path.pose(1.0).position, [1.0, 2.0, 3.0]);
 }

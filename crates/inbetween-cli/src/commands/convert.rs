@@ -221,7 +221,9 @@ impl Convert {
     /// nodes of a glTF file are kept as they are, so there the lack of one is an error later on.
     fn give_parent(&self, import: &mut Import, clip: usize, file: &Path) -> Result<(), Failure> {
         let node = self.root_node(&import.clips[clip], &import.skeleton, file)?;
-        if import.skeleton.joints()[node].parent.is_none() && matches!(import.source, Source::None) {
+        if import.skeleton.joints()[node].parent.is_none()
+            && matches!(import.source, Source::None | Source::Lenses(_))
+        {
             import.skeleton = import.skeleton.with_parent(node, "root");
         }
         Ok(())

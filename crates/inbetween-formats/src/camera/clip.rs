@@ -18,7 +18,7 @@ use inbetween::{
 
 use super::text::Place;
 use super::{CameraFile, CameraFormat, assumed, build, lost, pose_channels, pose_key};
-use crate::{Convention, FormatError, Import, Note, Source};
+use crate::{Convention, FormatError, Import, LensDriver, Note, Source};
 
 /// The field of view among the properties of a camera node, radians.
 const FOV: &str = "camera.yfov";
@@ -50,11 +50,12 @@ pub fn path_of_clip(
     let mut notes = Vec::new();
     let moves: BTreeSet<usize> = skeleton.chain(node).into_iter().chain([node]).collect();
     let mut times: Vec<f64> = Vec::new();
+    let lens = CameraLens::of(import, node);
     let mut fov_track = None;
     for track in motion.tracks.iter().filter(|t| t.enabled) {
-        let own = track.binding.node == Some(node);
-        let is_fov =
-            own && fov_factor(&track.binding.property).is_some() && track.data.kind() == ValueKind::Scalar;
+        let is_fov = track.binding.node == Some(node)
+            && lens.driver(&track.binding.property).is_some()
+            && track.data.kind() == ValueKind::Scalar;
         if is_fov && fov_track.is_none() {
             fov_track = Some(track);
         }
@@ -90,17 +91,20 @@ pub fn path_of_clip(
                 CameraAngles { yaw: -std::f64::consts::FRAC_PI_2, ..CameraAngles::default() }.rotation(),
             );
         }
-        let fov = fov_track.map(|track| {
-            let factor = fov_factor(&track.binding.property).unwrap_or(1.0);
-            track.value_at(time)[0] * factor
+        let driven = fov_track.and_then(|track| {
+            lens.driver(&track.binding.property).map(|driver| match driver {
+                None => track.value_at(time)[0],
+                Some(driver) => driver.fov(track.value_at(time)[0]),
+            })
         });
+        let fov = driven.or(lens.fov);
         found.push((t.translation.to_array(), rotation, fov));
     }
     if sheared {
         notes.push(lost(name, "its parents shear it; only its place and rotation are kept"));
     }
-    let with_fov = fov_track.is_some();
-    if fov_track.is_some_and(|t| t.binding.property.name() != FOV) {
+    let with_fov = fov_track.is_some() || lens.fov.is_some();
+    if fov_track.is_some_and(|t| t.binding.property.name() != FOV) && lens.fov.is_none() {
         notes.push(assumed(name, "its field of view is taken as the vertical one, in degrees"));
     }
     // Level cameras are kept as angles, so that they stay level between their keys.
@@ -126,12 +130,36 @@ pub fn path_of_clip(
     Ok(CameraFile { format: CameraFormat::Json, path, rate, notes })
 }
 
-/// Radians in one unit of a property that is a field of view.
-fn fov_factor(property: &Property) -> Option<f64> {
-    match property.name() {
-        FOV => Some(1.0),
-        "FieldOfView" | "FieldOfViewY" => Some(1_f64.to_radians()),
-        _ => None,
+/// What a file says of a camera beside its motion.
+struct CameraLens {
+    /// Vertical field of view while nothing drives it, radians.
+    fov: Option<f64>,
+    driver: Option<LensDriver>,
+}
+
+impl CameraLens {
+    fn of(import: &Import, node: usize) -> Self {
+        match &import.source {
+            #[cfg(feature = "gltf")]
+            Source::Gltf(document) => Self { fov: document.fov(node), driver: None },
+            Source::Lenses(lenses) => {
+                let lens = lenses.iter().find(|l| l.node == node);
+                Self { fov: lens.map(|l| l.fov), driver: lens.map(|l| l.driver) }
+            }
+            Source::None => Self { fov: None, driver: None },
+        }
+    }
+
+    /// How a property drives the field of view, if it does; `Some(None)` for one that is the field
+    /// of view itself, in radians.
+    fn driver(&self, property: &Property) -> Option<Option<LensDriver>> {
+        match (property.name(), self.driver) {
+            (FOV, _) => Some(None),
+            (name, Some(driver)) => (name == driver.property()).then_some(Some(driver)),
+            ("FieldOfView", None) => Some(Some(LensDriver::Vertical("FieldOfView"))),
+            ("FieldOfViewY", None) => Some(Some(LensDriver::Vertical("FieldOfViewY"))),
+            _ => None,
+        }
     }
 }
 

@@ -55,6 +55,13 @@ impl Document {
         self.json.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
+    /// Vertical field of view, radians, of the camera on node `node` while nothing drives it.
+    pub(crate) fn fov(&self, node: usize) -> Option<f64> {
+        let camera = self.list("nodes").get(node)?.get("camera")?.as_u64()?;
+        let fov = self.list("cameras").get(usize::try_from(camera).ok()?)?.get("perspective")?.get("yfov")?;
+        fov.as_f64().filter(|v| *v > 0.0 && *v < std::f64::consts::PI)
+    }
+
     /// Bytes of the JSON's buffers in all.
     pub(super) fn byte_count(&self) -> u64 {
         self.buffers.iter().filter_map(Buffer::bytes).map(|b| b.len() as u64).sum()

@@ -313,7 +313,7 @@ impl<'a> Drawing<'a> {
         canvas.dot(left + 7.0, top + 12.0, 3.2, Ink::Series(1));
         let words = match self.after.len().div_ceil(60) {
             1 => "key, with the line of sight".to_owned(),
-            every => format!("every {every}th key, with the line of sight"),
+            every => format!("one key in {every}, with the line of sight"),
         };
         if origin(self.after) != 0.0 {
             let from = format!("times are seconds after {}", moment(self.after.start()));
