@@ -160,6 +160,36 @@ fn an_even_speed_is_written_as_frames() {
 }
 
 #[test]
+fn an_even_speed_is_written_as_keys_where_the_format_holds_them() {
+    let room = Room::new("even-keys");
+    room.write("p.csv", PATH);
+    for name in ["e.json", "e.glb"] {
+        let output = room.run(&["export", "p.csv", "-o", name, "--on", "--even-speed", "--key-error", "2mm"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && said.contains("keys on the new clock"), "{said}");
+        // The keys alone, sampled, are the frames of the retimed path.
+        room.ok(&["export", name, "-o", "keys.csv", "--fps", "20"]);
+        room.ok(&["export", "p.csv", "-o", "frames.csv", "--on", "--even-speed", "--fps", "20"]);
+        let rows = |file: &str| -> Vec<Vec<f64>> {
+            let text = room.read(file);
+            text.lines().skip(1).map(|l| l.split(',').take(4).map(|n| n.parse().unwrap()).collect()).collect()
+        };
+        let (keys, frames) = (rows("keys.csv"), rows("frames.csv"));
+        assert_eq!(keys.len(), frames.len());
+        // A clip read back is a path through its keys, whose curves are another matter.
+        if name == "e.json" {
+            for (a, b) in keys.iter().zip(&frames) {
+                for k in 0..4 {
+                    assert!((a[k] - b[k]).abs() < 2.1e-3, "{name}: {a:?} {b:?}");
+                }
+            }
+        }
+    }
+    let output = room.run(&["export", "p.csv", "-o", "e.xml", "--on", "--even-speed"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("60 frames a second"));
+}
+
+#[test]
 fn a_follow_shot_is_exported_in_the_world() {
     let room = Room::new("follow");
     room.write("p.csv", "time,x,y,z\n0,0,1,5\n2,0,1,5\n");

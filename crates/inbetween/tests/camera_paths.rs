@@ -659,6 +659,73 @@ fn an_even_speed_is_even_and_meets_every_key_on_the_same_road() {
 }
 
 #[test]
+fn a_retimed_path_as_keys_plays_within_its_bound() {
+    let mut dice = Dice(31);
+    for round in 0..40 {
+        let mut path = if round % 2 == 0 {
+            path_of(random_keys(&mut dice))
+        } else {
+            CameraPath::new(xyz(), random_rotation_keys(&mut dice)).unwrap()
+        };
+        path.set_smoothing(Smoothing::amount(if round % 3 == 0 { 0.4 } else { 1.0 })).unwrap();
+        match round % 5 {
+            1 => path.close(Some(dice.between(0.4, 3.0))).unwrap(),
+            2 if round % 2 == 0 => path.set_look_at(Some(LookAt::Place([100.0, 3.0, 100.0]))).unwrap(),
+            _ => {}
+        }
+        let how = Retime { ease_in_s: 0.1, ease_out_s: 0.05, max_turning: Some(40.0), ..Retime::default() };
+        let Ok(clock) = path.retime(&how) else { continue };
+        let bound = KeyBound { place_m: 5e-3, turn_rad: 2e-3 };
+        let found = clock.keys(&bound).unwrap();
+        assert!(
+            found.place_m <= bound.place_m && found.turn_rad <= bound.turn_rad,
+            "round {round}: {found:?}"
+        );
+        let (mut place, mut turn) = (0.0_f64, 0.0_f64);
+        for k in 0..3000 {
+            let t = clock.duration() * f64::from(k) / 2999.0;
+            let (a, b) = (clock.pose(t), found.path.pose(t));
+            place = place.max((0..3).map(|k| (a.position[k] - b.position[k]).powi(2)).sum::<f64>().sqrt());
+            turn = turn.max(apart(a.rotation, b.rotation));
+            if let (Some(a), Some(b)) = (a.fov, b.fov) {
+                turn = turn.max((a - b).abs());
+            }
+        }
+        // Looked at elsewhere than where keys were added by.
+        assert!(
+            place <= 1.05 * bound.place_m && turn <= 1.05 * bound.turn_rad,
+            "round {round}: {place} {turn}"
+        );
+        assert!((found.path.start(), found.path.end()) == (0.0, clock.duration()), "round {round}");
+    }
+}
+
+#[test]
+fn a_retimed_path_as_keys_keeps_its_cuts_and_its_modes() {
+    let path = with_modes(&[
+        (0.0, 0.0, "free"),
+        (1.0, 2.0, "free"),
+        (2.0, 0.0, "free"),
+        (3.0, 50.0, "board"),
+        (4.0, 60.0, "board"),
+        (5.0, 50.0, "board"),
+    ]);
+    let clock = path.retime(&Retime { duration: Some(10.0), ..Retime::default() }).unwrap();
+    let found = clock.keys(&KeyBound::default()).unwrap();
+    let modes = found.path.status().modes;
+    assert_eq!((modes[0].mode.as_str(), modes[0].cuts, modes[1].mode.as_str()), ("free", 1, "board"));
+    let cut = clock.time_of(3.0);
+    for (time, x) in [(cut - 1e-6, 0.0), (cut + 1e-9, 50.0)] {
+        assert!(
+            (found.path.pose(time).position[0] - x).abs() < 1e-3,
+            "{}",
+            found.path.pose(time).position[0]
+        );
+    }
+    assert!(clock.keys(&KeyBound { place_m: 0.0, ..KeyBound::default() }).is_err());
+}
+
+#[test]
 fn turning_is_capped_and_the_whole_takes_longer_only_if_it_must() {
     let mut dice = Dice(15);
     for _ in 0..20 {

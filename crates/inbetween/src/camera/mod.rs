@@ -4,7 +4,7 @@
 //!   edits, closed paths, things followed and looked at.
 //! - [`CameraPose`], [`CameraAngles`]: where the camera is and looks.
 //! - [`PathStatus`], [`Overshot`]: what can be said before anything is rendered.
-//! - [`Retimed`]: the same path at an even speed, eased in and out.
+//! - [`Retimed`]: the same path at an even speed, eased in and out, and as keys again.
 //! - [`rewritten_slots`]: the path for a player that keeps four keys a span.
 //!
 //! ```
@@ -21,6 +21,7 @@
 mod channel;
 mod path;
 mod pose;
+mod rekey;
 mod report;
 mod retime;
 mod slots;
@@ -28,6 +29,7 @@ mod target;
 
 pub use channel::{CameraAngles, CameraPose, Channel, Role};
 pub use path::{CameraError, CameraKey, CameraPath, FREE, Overshoot, PathSpan, Smoothing, Unwrap};
+pub use rekey::{KeyBound, Rekeyed};
 pub use report::{ModeStatus, Overshot, PathStatus};
 pub use retime::{Retime, Retimed};
 pub use slots::{SlotTiming, neighbour_slots, play_slots, rewritten_slots};

@@ -7,7 +7,7 @@
 //! pieces are inverted when a pose is asked for. Easing is one more clock in front.
 //! The road itself, and every key on it, stay exactly where they are.
 //!
-//! It stops at the clock: a retimed path is sampled, or its keys' new times read.
+//! It stops at the clock: a retimed path is sampled, or made keys again by [`super::rekey`].
 
 use super::channel::CameraPose;
 use super::path::{CameraError, CameraPath, PathSpan};
@@ -97,6 +97,11 @@ impl CameraPath {
 }
 
 impl Retimed<'_> {
+    /// The path that is retimed.
+    pub fn path(&self) -> &CameraPath {
+        self.path
+    }
+
     /// How long the whole takes, seconds.
     pub fn duration(&self) -> f64 {
         self.duration

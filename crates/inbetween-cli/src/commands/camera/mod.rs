@@ -13,12 +13,12 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use inbetween::camera::{CameraPath, PathStatus, Smoothing};
+use inbetween::camera::{CameraPath, KeyBound, PathStatus, Retimed, Smoothing};
 use inbetween_formats::camera::{CameraFormat, CameraOptions, Shots, to_import, write_json, write_shots};
 use serde_json::{Value, json};
 
-use crate::output::{Failure, Outcome, print, print_json, say_notes, write_file};
-use crate::units::short;
+use crate::output::{Failure, Outcome, print, print_json, say, say_notes, write_file};
+use crate::units::{short, show_length};
 use fly::{FlyArgs, RetimeArgs};
 use settings::SettingsArgs;
 pub use source::SourceArgs;
@@ -145,6 +145,13 @@ struct Form {
     /// Write frames at this rate instead of keys
     #[arg(long, value_name = "R", value_parser = rate)]
     fps: Option<f64>,
+    /// How far a retimed path written as keys may be off between them (json, glb, gltf; other formats get
+    /// frames)
+    #[arg(long, value_name = "LENGTH", value_parser = crate::units::length, default_value = "1mm")]
+    key_error: f64,
+    /// The same for its rotation and field of view
+    #[arg(long, value_name = "ANGLE", value_parser = crate::units::angle, default_value = "0.05deg")]
+    key_turn_error: f64,
     /// Length of one unit of the output, such as 1in
     #[arg(long, value_name = "LENGTH", value_parser = crate::units::length)]
     output_unit: Option<f64>,
@@ -345,7 +352,7 @@ impl Slots {
             segments.push(json!({"index": i, "start": start, "end": end, "channels": slots}));
         }
         if path.has_rotations() {
-            crate::output::say("rotations kept as quaternions have no slots; give the path angles instead");
+            say("rotations kept as quaternions have no slots; give the path angles instead");
         }
         if self.json {
             print_json(&json!({"timing": self.timing, "segments": segments}))
@@ -375,7 +382,7 @@ impl Export {
 /// Writes a path to a file: with all it is made of, as shots, or as a clip.
 fn write_path(
     path: &CameraPath,
-    clock: Option<&inbetween::camera::Retimed<'_>>,
+    clock: Option<&Retimed<'_>>,
     output: &Path,
     form: &Form,
     rate: Option<f64>,
@@ -387,14 +394,31 @@ fn write_path(
         "txt" => "tum",
         other => other,
     });
-    let fps = form.fps.or_else(|| clock.is_some().then_some(rate.unwrap_or(60.0)));
+    let file = output.display().to_string();
+    let clip = matches!(name, "glb" | "gltf" | "inb");
+    // These hold what happens between keys; others leave that to whoever plays them.
+    let keyed = clip || CameraFormat::of_name(name) == Some(CameraFormat::Json);
+    let rekeyed = match clock {
+        Some(clock) if keyed && form.fps.is_none() => Some(keys_of(clock, form, &file)?),
+        _ => None,
+    };
+    let (path, clock) = if let Some(path) = &rekeyed { (path, None) } else { (path, clock) };
+    let fps = form.fps.or_else(|| {
+        let usual = rate.unwrap_or(60.0);
+        clock.map(|_| {
+            say(&format!(
+                "{file}: a path on another clock is written to this format as {} frames a second",
+                short(usual)
+            ));
+            usual
+        })
+    });
     let shots = || match (clock, fps) {
         (Some(clock), Some(fps)) => Shots::retimed(path, clock, fps),
         (None, Some(fps)) => Shots::sampled(path, fps),
         (_, None) => Shots::at_keys(path),
     };
-    let file = output.display().to_string();
-    if matches!(name, "glb" | "gltf" | "inb") {
+    if clip {
         let import = match fps {
             None => to_import(path, "camera"),
             Some(_) => to_import(&through(&shots())?, "camera"),
@@ -419,6 +443,25 @@ fn write_path(
     let (text, notes) = write_shots(format, &shots(), &options)?;
     say_notes(&file, &notes, true);
     write_file(output, text.as_bytes(), &[input])
+}
+
+/// A path on another clock as keys within the bound, which is told.
+fn keys_of(clock: &Retimed<'_>, form: &Form, file: &str) -> Result<CameraPath, Failure> {
+    let bound = KeyBound { place_m: form.key_error, turn_rad: form.key_turn_error };
+    let found = clock.keys(&bound).map_err(|e| Failure::wrong(e.to_string()))?;
+    let off = format!(
+        "{file}: {} keys on the new clock, up to {} and {} deg off between them",
+        found.path.len(),
+        show_length(found.place_m),
+        short(found.turn_rad.to_degrees())
+    );
+    if found.place_m > bound.place_m || found.turn_rad > bound.turn_rad {
+        return Err(Failure::Bound(format!(
+            "{off}; ask for less with --key-error and --key-turn-error, or write frames with --fps"
+        )));
+    }
+    say(&off);
+    Ok(found.path)
 }
 
 /// A path through shots, for writers of clips.
