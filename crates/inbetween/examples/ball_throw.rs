@@ -62,7 +62,8 @@ fn picture(
             .map(|x| ((of(x) - flight(x)).abs() / HEIGHT, x))
             .fold((0.0, 0.0), |w, p| if p.0 > w.0 + 1e-9 { p } else { w })
     };
-    let curves: [(&str, Option<&dyn Fn(f64) -> f64>); 3] =
+    type Height<'a> = &'a dyn Fn(f64) -> f64;
+    let curves: [(&str, Option<Height<'_>>); 3] =
         [("key frames", None), ("straight lines", Some(line)), ("natural spline", Some(spline))];
     for (i, (title, curve)) in curves.into_iter().enumerate() {
         let left = gap + i as f64 * (width + gap);
