@@ -116,6 +116,13 @@ fn smooth_writes_the_path_and_reports_what_changes() {
     assert!(room.refused(&["smooth", "p.csv", "--amount", "2"]).contains("from 0"));
     assert!(room.refused(&["smooth", "p.csv", "--channel", "roll=0.5"]).contains("no channel roll"));
     assert!(room.refused(&["smooth", "p.csv", "-o", "p.mp4"]).contains("--format"));
+    let said = room.refused(&["smooth", "p.csv", "--mode", "bord"]);
+    assert!(said.contains("--mode bord") && said.contains("free, board"), "{said}");
+    assert!(
+        room.ok(&["smooth", "p.csv", "--mode", "board"]).contains("mode board: 1 segments built, 1 smoothed")
+    );
+    let output = room.run(&["export", "p.csv", "-o", "p.xml"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("--fps writes frames that play as here"));
 }
 
 #[test]

@@ -7,7 +7,9 @@
 
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a value that is not a number must fail its check")]
 
-use inbetween::camera::{CameraError, CameraKey, CameraPath, Channel, Overshoot, Retime, Smoothing, Unwrap};
+use inbetween::camera::{
+    CameraError, CameraKey, CameraPath, Channel, Overshoot, Retime, Retimed, Smoothing, Unwrap,
+};
 use inbetween::spline::Derivative;
 use serde_json::Value;
 
@@ -148,14 +150,33 @@ fn build(path: &Value, check: &Value, as_angles: bool) -> Result<CameraPath, NoP
             return Err(CameraError::Count { what: "values", found, keys }.into());
         }
     }
+    let mut gap = setting(path, check, "closing_gap").and_then(Value::as_f64);
+    let closed = ["closed", "loop", "periodic"].iter().find_map(|k| setting(path, check, k)?.as_bool());
+    if closed == Some(true) && gap.is_none() {
+        // The last key is the first again: the way back ends there.
+        let same = |a: &CameraKey, b: &CameraKey| a.values == b.values && a.rotation == b.rotation;
+        match keys.split_last() {
+            Some((last, rest)) if rest.len() > 1 && same(&rest[0], last) => {
+                gap = Some(last.time - rest[rest.len() - 1].time);
+                keys.pop();
+            }
+            _ => return Err(unclear("the path is closed, but its last key is not its first")),
+        }
+    }
     let mut made = CameraPath::new(channels, keys)?;
-    if let Some(gap) = setting(path, check, "closing_gap").and_then(Value::as_f64) {
+    if let Some(gap) = gap {
         made.close(Some(gap))?;
     }
     let amount = setting(path, check, "amount").and_then(Value::as_f64);
     let mut smoothing = Smoothing::amount(amount.unwrap_or(1.0));
     if let Some(modes) = &modes {
         smoothing.modes.extend(modes.iter().map(|m| (*m).to_owned()));
+    }
+    if let Some(amounts) = setting(path, check, "amounts").and_then(Value::as_object) {
+        smoothing.amounts.extend(amounts.iter().filter_map(|(n, a)| Some((n.clone(), a.as_f64()?))));
+    }
+    if let Some(brake) = setting(path, check, "brake").and_then(Value::as_bool) {
+        smoothing.brake = brake;
     }
     smoothing.unwrap = match setting(path, check, "unwrap").and_then(Value::as_str) {
         Some("keep_turns" | "as_authored" | "none") => Unwrap::AsAuthored,
@@ -179,13 +200,18 @@ fn open(subject: &Subject, check: &Value, as_angles: bool) -> Result<CameraPath,
     })
 }
 
-/// The time of the path's own clock that a check's `t` means.
-fn clock(path: &CameraPath, check: &Value, t: f64) -> Result<f64, String> {
+/// The path at an even speed, where the check asks for that.
+fn retimed<'a>(path: &'a CameraPath, check: &Value) -> Result<Option<Retimed<'a>>, String> {
     if check.get("mode").and_then(Value::as_str) != Some("even_speed") {
-        return Ok(t);
+        return Ok(None);
     }
     let how = Retime { max_turning: None, ..Retime::default() };
-    Ok(path.start() + path.retime(&how).map_err(|e| e.to_string())?.path_time(t - path.start()))
+    path.retime(&how).map(Some).map_err(|e| e.to_string())
+}
+
+/// The time of the path's own clock that a check's `t` means.
+fn clock(path: &CameraPath, check: &Value, t: f64) -> Result<f64, String> {
+    Ok(retimed(path, check)?.map_or(t, |clock| clock.path_time(t - path.start())))
 }
 
 fn tolerance(check: &Value) -> f64 {
@@ -348,8 +374,11 @@ fn speed_below(subject: &Subject, check: &Value) -> Result<(), String> {
     )?;
     let named = check.get("channel").is_some();
     let parts = channels(&path, check)?;
+    let even = retimed(&path, check)?;
     for t in everywhere(&path, check) {
-        let speed = if named || check.get("channels").is_some() {
+        let speed = if let Some(even) = &even {
+            even.speed(t - path.start())
+        } else if named || check.get("channels").is_some() {
             let square = |&k: &usize| path.curve().derivative(k, t, Derivative::Velocity).powi(2);
             parts.iter().map(square).sum::<f64>().sqrt()
         } else {
@@ -387,8 +416,9 @@ fn angular_speed_below(subject: &Subject, check: &Value) -> Result<(), String> {
         Some(radians) => radians,
         None => limit(check, &["deg_per_s", "max", "value"])?.to_radians(),
     };
+    let even = retimed(&path, check)?;
     for t in everywhere(&path, check) {
-        let rate = path.turning_rate(t);
+        let rate = even.as_ref().map_or_else(|| path.turning_rate(t), |e| e.turning_rate(t - path.start()));
         if !(rate <= most) {
             return Err(format!("at {t} s it turns at {} degrees per second", rate.to_degrees()));
         }

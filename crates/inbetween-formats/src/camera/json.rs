@@ -77,7 +77,11 @@ pub(super) fn read(text: &str, place: &Place, options: &CameraOptions) -> Result
         path.close(Some(place.json_number(gap, "closing_gap")?)).map_err(|e| refused("closing_gap", e))?;
     }
     if let Some(smoothing) = given(root, "smoothing") {
-        path.set_smoothing(reader.smoothing(smoothing)?).map_err(|e| refused("smoothing", e))?;
+        let smoothing = reader.smoothing(smoothing)?;
+        for (name, _) in smoothing.amounts.iter().filter(|(name, _)| name != "rotation") {
+            path.channel(name).map_err(|e| refused("smoothing.amounts", e))?;
+        }
+        path.set_smoothing(smoothing).map_err(|e| refused("smoothing", e))?;
     }
     if let Some(subject) = given(root, "subject") {
         path.follow(Some(reader.target("subject", subject)?));

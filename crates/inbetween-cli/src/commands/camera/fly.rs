@@ -116,6 +116,13 @@ impl FlyArgs {
             smoothing.amounts.push((name.clone(), *amount));
         }
         if !self.mode.is_empty() {
+            let known = modes(path);
+            if let Some(unknown) = self.mode.iter().find(|m| !known.contains(m)) {
+                return Err(Failure::wrong(format!(
+                    "--mode {unknown}: no key of the path has this camera mode; it has {}",
+                    known.join(", ")
+                )));
+            }
             smoothing.modes.clone_from(&self.mode);
         }
         match self.unwrap.as_deref() {
@@ -155,6 +162,17 @@ impl FlyArgs {
         }
         Ok(())
     }
+}
+
+/// The camera modes of a path, in the order they first occur.
+fn modes(path: &CameraPath) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for key in path.keys() {
+        if !found.iter().any(|m| **m == *key.mode) {
+            found.push(key.mode.to_string());
+        }
+    }
+    found
 }
 
 /// Something that moves along the keys of a path in a file, turning with it.

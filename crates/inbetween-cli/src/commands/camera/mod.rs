@@ -413,6 +413,12 @@ fn write_path(
             usual
         })
     });
+    if !keyed && fps.is_none() && path.len() > 2 {
+        say(&format!(
+            "{file}: keys alone; how they are flown, held or straight segments among it, is up to the program that \
+             plays them, and --fps writes frames that play as here"
+        ));
+    }
     let shots = || match (clock, fps) {
         (Some(clock), Some(fps)) => Shots::retimed(path, clock, fps),
         (None, Some(fps)) => Shots::sampled(path, fps),
