@@ -258,3 +258,82 @@ fn plot_draws_a_camera_path_with_the_pictures_of_the_report() {
     let (code, said) = plot(&["p.csv", "--against", "none.csv", "-o", "plot.svg"]);
     assert!(code == Some(2) && said.contains("none.csv: cannot be read"), "{said}");
 }
+
+/// Rows of the path exported as frames, by column name.
+fn frames(room: &Room, args: &[&str]) -> Vec<std::collections::BTreeMap<String, f64>> {
+    room.ok(&[&["export", "p.csv", "-o", "f.csv", "--fps", "10", "--on"], args].concat());
+    let text = room.read("f.csv");
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row = |line: &str| {
+        let numbers = names.iter().zip(line.split(','));
+        numbers.filter_map(|(n, v)| Some(((*n).to_owned(), v.parse().ok()?))).collect()
+    };
+    lines.map(row).collect()
+}
+
+#[test]
+fn every_way_of_flying_can_be_asked_for_from_a_shell() {
+    let room = Room::new("ways");
+    room.write(
+        "p.csv",
+        "time,x,y,z,yaw,pitch,roll,fov\n0,0,2,0,0,0,10,50\n1,2,2,1,-20,-5,10,40\n3,6,2,4,20,0,-10,40\n4,7,3,5,30,0,0,60\n",
+    );
+    room.write("target.csv", "time,x,y,z\n0,0,0,-9\n4,8,0,-9\n");
+    let plain = frames(&room, &[]);
+    let rows = |args: &[&str]| frames(&room, args);
+    let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
+
+    // Straight at an even pace from key 1 to key 2.
+    let straight = rows(&["--straight", "1"]);
+    assert!(same(straight[20]["x"], 4.0) && same(straight[20]["z"], 2.5) && !same(plain[20]["x"], 4.0));
+    // A held zoom stays held.
+    let held = rows(&["--no-overshoot"]);
+    assert!((10..=30).all(|i| same(held[i]["fov"], 40.0)) && plain[20]["fov"] < 39.0);
+    // One channel on the replay curve: still at key 1, on to key 2 at (0 + 20)/2 a second, so
+    // 2 s · 10 / 8 below it in the middle.
+    assert!(same(rows(&["--channel", "fov=0"])[20]["fov"], 37.5));
+    // Back at the first key two seconds on.
+    let closed = rows(&["--close", "2"]);
+    assert!(closed.len() == 61 && same(closed[60]["x"], 0.0) && same(closed[60]["roll"], 10.0));
+    // A key in the middle changes nothing.
+    let added = rows(&["--insert", "2.2"]);
+    assert!(plain.iter().zip(&added).all(|(a, b)| a.iter().all(|(n, v)| same(*v, b[n]))));
+    // No roll.
+    assert!(rows(&["--level"]).iter().all(|r| r["roll"].abs() < 1e-9));
+    // A place, and something that moves, in the middle of the frame.
+    for (args, at) in [
+        (["--look-at", "0,0,-9"], [0.0; 41]),
+        (["--look-at-path", "target.csv"], std::array::from_fn(|i| 0.2 * i as f64)),
+    ] {
+        for (i, row) in rows(&args).iter().enumerate() {
+            let (x, z) = (at[i] - row["x"], -9.0 - row["z"]);
+            assert!((row["yaw"].to_radians().tan() - x / z).abs() < 1e-9, "{args:?} {row:?}");
+        }
+    }
+    // Carried along by what moves.
+    let carried = rows(&["--follow", "target.csv"]);
+    assert!(same(carried[40]["x"], 15.0) && same(carried[40]["z"], -4.0));
+    // Even speed, eased, in a time of its own, and with turning held back.
+    let even = rows(&["--even-speed", "--duration", "8", "--ease-in", "1", "--ease-out", "1"]);
+    let pace = |i: usize| {
+        ["x", "y", "z"].iter().map(|n| (even[i + 1][*n] - even[i][*n]).powi(2)).sum::<f64>().sqrt()
+    };
+    assert!(even.len() == 81 && pace(0) < 0.05 * pace(40) && (pace(30) / pace(50) - 1.0).abs() < 0.02);
+    let held_back = rows(&["--even-speed", "--max-turning", "10deg"]);
+    assert!(held_back.len() > 41, "70 degrees at 10 a second take 7 s");
+}
+
+#[test]
+fn slots_are_timed_as_asked() {
+    let room = Room::new("slot-timing");
+    room.write("p.csv", "time,x\n0,0\n4,8\n5,9\n");
+    let own = |timing: &str| {
+        let slots = room.json(&["slots", "p.csv", "--timing", timing, "--json"]);
+        slots["segments"][1]["channels"]["x"]["own_slots"].clone()
+    };
+    // The neighbour 4 s before, moved to where it would be 1 s before: 8 − 8/4.
+    assert_eq!(own("true-time"), serde_json::json!([6.0, 8.0, 9.0, 9.0]));
+    assert_eq!(own("raw"), serde_json::json!([0.0, 8.0, 9.0, 9.0]));
+    assert!(room.ok(&["slots", "p.csv"]).starts_with("segment\tchannel\tp0"));
+}
