@@ -348,9 +348,17 @@ fn measure(raw: &Raw, w: &Wanted, bound: f64, setting: usize, encode_alone: bool
         seconds = seconds.min(encode().1);
     }
     if encode_alone {
-        let runtime = assemble(&skeleton, vec![chunk], false);
-        let runtime = (runtime.reports[0].bytes + 24) as f64;
-        return Sum { acl: w.acl[setting], runtime, clips: 1, seconds, raw: raw_bytes, ..Sum::default() };
+        let runtime = (chunk.report.bytes + 24) as f64;
+        let rest = (assemble(&skeleton, vec![chunk], true).reports[0].bytes + 24) as f64;
+        return Sum {
+            acl: w.acl[setting],
+            runtime,
+            rest,
+            clips: 1,
+            seconds,
+            raw: raw_bytes,
+            ..Sum::default()
+        };
     }
     let runtime = assemble(&skeleton, vec![chunk.clone()], false);
     let rest = assemble(&skeleton, vec![chunk], true);

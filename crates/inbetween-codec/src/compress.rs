@@ -872,9 +872,14 @@ pub(crate) fn chunk_bytes(chunk: &mut ClipChunk, at_rest: Option<()>) -> Vec<u8>
 
 /// A clip's chunk in the runtime form.
 pub(crate) fn runtime_chunk(head: &mut ClipHead, list: &[Group]) -> Vec<u8> {
-    let payloads: Vec<Payload> = list.iter().map(write_payload).collect();
+    let payloads = list.iter().map(write_payload).collect();
+    runtime_bytes(head, list.iter().map(described).collect(), payloads)
+}
+
+/// The same from payloads that are written already.
+pub(crate) fn runtime_bytes(head: &mut ClipHead, list: Vec<Group>, payloads: Vec<Payload>) -> Vec<u8> {
     let mut groups: Vec<(Group, Vec<Widths>, usize)> =
-        list.iter().zip(&payloads).map(|(g, p)| (described(g), p.widths.clone(), p.bytes.len())).collect();
+        list.into_iter().zip(&payloads).map(|(g, p)| (g, p.widths.clone(), p.bytes.len())).collect();
     let mut f = Fields::writer();
     code_clip(&mut f, head, &mut groups, true);
     let head = f.finish();

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! 0   4  "IBC1"
-//! 4   1  version of the form: runtime 2, at rest 1
+//! 4   1  version of the form: runtime 2, at rest 2
 //! 5   1  form: 0 runtime, 1 at rest
 //! 6   2  zero
 //! 8   4  length of the file
@@ -21,7 +21,7 @@ use crate::range_coder::{Bit, Coder, Decoder, Encoder, Number, fold, unfold};
 
 pub(crate) const MAGIC: [u8; 4] = *b"IBC1";
 /// Highest version of the runtime form and of the form at rest; each counts for itself.
-pub(crate) const VERSIONS: [u8; 2] = [2, 1];
+pub(crate) const VERSIONS: [u8; 2] = [2, 2];
 const HEADER: usize = 16;
 /// Zero bytes after the segments, so that sixteen bytes can be read from any bit.
 pub(crate) const PADDING: usize = 16;
@@ -570,64 +570,57 @@ pub(crate) fn lanes_mut(g: &mut Group) -> Vec<&mut Lane> {
         .collect()
 }
 
-/// Chooses the cheapest polynomial for each lane and segment, given that a lane's coefficients
-/// have the same widths throughout the clip.
-fn pack_lane(
-    lane: &Lane,
-    segments: usize,
-    stored: usize,
-    fitters: &[Option<Fitter>],
-) -> (Widths, Vec<Packed>) {
-    let mut options: Vec<Vec<Packed>> = Vec::with_capacity(segments);
-    for s in 0..segments {
-        let (a, b) = (segment_start(s, segments, stored), segment_start(s + 1, segments, stored));
-        let fitter = fitters[b - a].as_ref().expect("made for every length");
-        let numbers = &lane.numbers[a..b];
-        let quarter = usize::from(lane.quarters[s]);
-        let found: Vec<Packed> =
-            (0..=fitter.max_degree()).filter_map(|d| fitter.pack(d, quarter, numbers, 0)).collect();
-        options.push(found);
-    }
-    let frames = |s: usize| segment_start(s + 1, segments, stored) - segment_start(s, segments, stored);
-    // First as if widths were free, then twice again with the widths that gave.
-    let mut widths: Widths = [0; 4];
-    let mut chosen: Vec<Packed> = Vec::new();
-    for round in 0..3 {
-        chosen.clear();
-        for (s, found) in options.iter().enumerate() {
-            let cost = |p: &Packed| {
-                let mut bits = p.form.width() as usize * frames(s);
-                for k in 0..=p.form.degree() {
-                    let own = signed_bits(p.coefficients[k]) as usize;
-                    bits += if round == 0 { own } else { own.max(usize::from(widths[k])) };
-                }
-                bits
-            };
-            let best = found
-                .iter()
-                .filter(|p| {
-                    fits(std::array::from_fn(|k| {
-                        signed_bits(p.coefficients[k]).max(u32::from(widths[k])) as u8
-                    }))
-                })
-                .min_by_key(|p| cost(p))
-                .or_else(|| found.first());
-            chosen.push(*best.expect("degree 0 takes anything"));
-        }
-        let mut now = [0u8; 4];
-        for p in &chosen {
-            for k in 0..=p.form.degree() {
-                now[k] = now[k].max(signed_bits(p.coefficients[k]) as u8);
+/// What the coefficients of a lane need over all segments looked at.
+#[derive(Clone, Copy, Default)]
+struct Needs {
+    widths: Widths,
+    /// For a constant in every segment.
+    plain: u8,
+}
+
+impl Needs {
+    fn look(&mut self, fitter: &Fitter, quarter: usize, numbers: &[i32]) {
+        // As if widths were free.
+        let mut best: Option<(usize, Packed)> = None;
+        for degree in 0..=fitter.max_degree() {
+            let Some(p) = fitter.pack(degree, quarter, numbers, 0) else { continue };
+            if degree == 0 {
+                self.plain = self.plain.max(signed_bits(p.coefficients[0]) as u8);
+            }
+            let own: u32 = (0..=degree).map(|k| signed_bits(p.coefficients[k])).sum();
+            let bits = p.form.width() as usize * numbers.len() + own as usize;
+            if best.is_none_or(|b| bits < b.0) && fits(p.coefficients.map(|c| signed_bits(c) as u8)) {
+                best = Some((bits, p));
             }
         }
-        widths = now;
+        if let Some((_, p)) = best {
+            for k in 0..=p.form.degree() {
+                self.widths[k] = self.widths[k].max(signed_bits(p.coefficients[k]) as u8);
+            }
+        }
     }
-    if !fits(widths) {
-        // Only constants then: one coefficient always fits.
-        chosen = options.iter().map(|o| o[0]).collect();
-        widths = [chosen.iter().map(|p| signed_bits(p.coefficients[0]) as u8).max().unwrap_or(0), 0, 0, 0];
+
+    /// Widths that every segment can be written with.
+    fn widths(&self) -> Widths {
+        let w = [self.widths[0].max(self.plain), self.widths[1], self.widths[2], self.widths[3]];
+        // Where the longest coefficients do not fit together constants do.
+        if fits(w) { w } else { [self.plain, 0, 0, 0] }
     }
-    (widths, chosen)
+}
+
+/// The cheapest polynomial of a lane in a segment, in coefficients of these widths.
+fn pack(fitter: &Fitter, quarter: usize, numbers: &[i32], widths: Widths) -> Packed {
+    let fitting =
+        |p: &Packed| (0..=p.form.degree()).all(|k| signed_bits(p.coefficients[k]) <= u32::from(widths[k]));
+    let bits = |p: &Packed| {
+        let own: usize = widths[..=p.form.degree()].iter().map(|w| usize::from(*w)).sum();
+        p.form.width() as usize * numbers.len() + own
+    };
+    (0..=fitter.max_degree())
+        .filter_map(|d| fitter.pack(d, quarter, numbers, 0))
+        .filter(fitting)
+        .min_by_key(bits)
+        .expect("a constant fits the widths it was counted in")
 }
 
 /// Bits into bytes, lowest first.
@@ -659,63 +652,124 @@ impl BitWriter {
     }
 }
 
-/// Writes the segments of a group.
-pub(crate) fn write_payload(g: &Group) -> Payload {
-    let (segments, stored) = (g.scales.len(), g.stored());
-    let mut fitters: Vec<Option<Fitter>> = (0..=MAX_SEGMENT).map(|_| None).collect();
-    for s in 0..segments {
-        let count = segment_start(s + 1, segments, stored) - segment_start(s, segments, stored);
-        fitters[count].get_or_insert_with(|| Fitter::new(count));
+/// A segment's numbers: what it says of each lane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SegmentNumbers {
+    pub quarters: Vec<u8>,
+    /// By lane, then by frame.
+    pub numbers: Vec<Vec<i32>>,
+}
+
+/// Writes the segments of a group, which are shown to it twice in their order: once to find the
+/// widths of all coefficients, once to be written. So no more than one stands in memory at a time.
+pub(crate) struct PayloadWriter {
+    blocks: Vec<Vec<usize>>,
+    turning: usize,
+    fitters: Vec<Option<Fitter>>,
+    needs: Vec<Needs>,
+    widths: Vec<Widths>,
+    ends: Vec<u32>,
+    bodies: Vec<u8>,
+}
+
+impl PayloadWriter {
+    pub fn new(g: &Group) -> Self {
+        let lanes = g.rotations.len() * 3 + g.values.len();
+        Self {
+            blocks: blocks(g.rotations.len(), g.values.len()),
+            turning: g.rotations.len().div_ceil(8),
+            fitters: (0..=MAX_SEGMENT).map(|_| None).collect(),
+            needs: vec![Needs::default(); lanes],
+            widths: Vec::new(),
+            ends: Vec::new(),
+            bodies: Vec::new(),
+        }
     }
-    let all = lanes(g);
-    let packed: Vec<(Widths, Vec<Packed>)> =
-        all.iter().map(|l| pack_lane(l, segments, stored, &fitters)).collect();
-    let blocks = blocks(g.rotations.len(), g.values.len());
-    let wide = wide_blocks(blocks.len());
-    let mut bodies: Vec<Vec<u8>> = Vec::with_capacity(segments);
-    for s in 0..segments {
-        let (a, b) = (segment_start(s, segments, stored), segment_start(s + 1, segments, stored));
-        let basis = fitters[b - a].as_ref().expect("made above").basis();
-        let mut body = vec![0u8; blocks.len().saturating_sub(1) * wide];
-        for (i, block) in blocks.iter().enumerate() {
+
+    fn fitter(fitters: &mut [Option<Fitter>], frames: usize) -> &Fitter {
+        fitters[frames].get_or_insert_with(|| Fitter::new(frames))
+    }
+
+    /// The first time.
+    pub fn look(&mut self, segment: &SegmentNumbers) {
+        for ((needs, n), q) in self.needs.iter_mut().zip(&segment.numbers).zip(&segment.quarters) {
+            needs.look(Self::fitter(&mut self.fitters, n.len()), usize::from(*q), n);
+        }
+    }
+
+    /// The second time.
+    pub fn write(&mut self, segment: &SegmentNumbers) {
+        if self.widths.is_empty() {
+            self.widths = self.needs.iter().map(Needs::widths).collect();
+        }
+        let frames = segment.numbers.first().map_or(0, Vec::len);
+        let fitter = Self::fitter(&mut self.fitters, frames);
+        let packed: Vec<Packed> = segment
+            .numbers
+            .iter()
+            .zip(&segment.quarters)
+            .zip(&self.widths)
+            .map(|((n, q), w)| pack(fitter, usize::from(*q), n, *w))
+            .collect();
+        let wide = wide_blocks(self.blocks.len());
+        let mut body = vec![0u8; self.blocks.len().saturating_sub(1) * wide];
+        for (i, block) in self.blocks.iter().enumerate() {
             if i > 0 {
                 let at = (body.len() as u32).to_le_bytes();
                 body[(i - 1) * wide..i * wide].copy_from_slice(&at[..wide]);
             }
-            body.extend(block.iter().map(|&l| packed[l].1[s].form.0));
+            body.extend(block.iter().map(|&l| packed[l].form.0));
             let mut bits = BitWriter::default();
-            for row in rows(block, i < g.rotations.len().div_ceil(8)) {
+            for row in rows(block, i < self.turning) {
                 for k in 0..4 {
-                    for &l in row {
-                        let (widths, p) = (packed[l].0, packed[l].1[s]);
-                        if k <= p.form.degree() {
-                            bits.write(p.coefficients[k], u32::from(widths[k]));
-                        }
+                    for &l in row.iter().filter(|&&l| k <= packed[l].form.degree()) {
+                        bits.write(packed[l].coefficients[k], u32::from(self.widths[l][k]));
                     }
                 }
-                for (f, basis) in (a..b).zip(basis) {
+                for (f, basis) in fitter.basis().iter().enumerate() {
                     for &l in row {
-                        let p = packed[l].1[s];
-                        let left = all[l].numbers[f] - base(p.coefficients, p.form.unit(), *basis) as i32;
+                        let p = &packed[l];
+                        let left = segment.numbers[l][f] - base(p.coefficients, p.form.unit(), *basis) as i32;
                         bits.write(left, p.form.width());
                     }
                 }
             }
             body.extend(bits.finish());
         }
-        bodies.push(body);
+        self.bodies.extend(body);
+        self.ends.push(self.bodies.len() as u32);
     }
-    let total: usize = bodies.iter().map(Vec::len).sum();
-    let offset = offset_size(total);
-    let mut bytes = Vec::with_capacity(total + segments * offset + PADDING);
-    let mut end = 0usize;
-    for body in &bodies {
-        end += body.len();
-        bytes.extend(&(end as u32).to_le_bytes()[..offset]);
+
+    pub fn finish(self) -> Payload {
+        let offset = offset_size(self.bodies.len());
+        let mut bytes = Vec::with_capacity(self.bodies.len() + self.ends.len() * offset + PADDING);
+        for end in &self.ends {
+            bytes.extend(&end.to_le_bytes()[..offset]);
+        }
+        bytes.extend(self.bodies);
+        bytes.extend([0; PADDING]);
+        Payload { bytes, widths: self.widths }
     }
-    bodies.iter().for_each(|b| bytes.extend(b));
-    bytes.extend([0; PADDING]);
-    Payload { bytes, widths: packed.into_iter().map(|p| p.0).collect() }
+}
+
+/// Writes the segments of a group that stands in memory.
+pub(crate) fn write_payload(g: &Group) -> Payload {
+    let (segments, stored) = (g.scales.len(), g.stored());
+    let all = lanes(g);
+    let mut writer = PayloadWriter::new(g);
+    let mut segment = SegmentNumbers { quarters: vec![0; all.len()], numbers: vec![Vec::new(); all.len()] };
+    for second in [false, true] {
+        for s in 0..segments {
+            let (a, b) = (segment_start(s, segments, stored), segment_start(s + 1, segments, stored));
+            for (k, lane) in all.iter().enumerate() {
+                segment.quarters[k] = lane.quarters[s];
+                segment.numbers[k].clear();
+                segment.numbers[k].extend(&lane.numbers[a..b]);
+            }
+            if second { writer.write(&segment) } else { writer.look(&segment) }
+        }
+    }
+    writer.finish()
 }
 
 /// Bytes of an offset of a block within its segment.

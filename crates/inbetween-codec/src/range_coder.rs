@@ -36,6 +36,8 @@ impl Bit {
 pub(crate) trait Coder {
     /// Codes one decision; a writer writes `bit` and returns it, a reader ignores it.
     fn bit(&mut self, model: &mut Bit, bit: bool) -> bool;
+    /// Codes one decision that is "no" with a chance of `no` in 65536, kept off both ends.
+    fn decide(&mut self, no: u32, bit: bool) -> bool;
     /// Codes `count` ≤ 32 bits that nothing is known about, highest first.
     fn flat(&mut self, value: u32, count: u32) -> u32;
 }
@@ -111,6 +113,21 @@ impl Coder for Encoder {
         bit
     }
 
+    fn decide(&mut self, no: u32, bit: bool) -> bool {
+        let bound = (self.range >> 16) * no.clamp(24, 65536 - 24);
+        if bit {
+            self.low += u64::from(bound);
+            self.range -= bound;
+        } else {
+            self.range = bound;
+        }
+        while self.range < 1 << 24 {
+            self.range <<= 8;
+            self.shift();
+        }
+        bit
+    }
+
     fn flat(&mut self, value: u32, count: u32) -> u32 {
         for i in (0..count).rev() {
             self.range >>= 1;
@@ -167,6 +184,22 @@ impl Coder for Decoder<'_> {
             self.range = bound;
         }
         model.learn(bit);
+        while self.range < 1 << 24 {
+            self.range <<= 8;
+            self.code = self.code << 8 | self.next();
+        }
+        bit
+    }
+
+    fn decide(&mut self, no: u32, _: bool) -> bool {
+        let bound = (self.range >> 16) * no.clamp(24, 65536 - 24);
+        let bit = self.code >= bound;
+        if bit {
+            self.code -= bound;
+            self.range -= bound;
+        } else {
+            self.range = bound;
+        }
         while self.range < 1 << 24 {
             self.range <<= 8;
             self.code = self.code << 8 | self.next();

@@ -523,7 +523,7 @@ fn files_of_every_released_version_stay_readable() {
     let skeleton = limb(6, 0.25);
     let clip = dance(&skeleton, 75, 30.0, 2026);
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/ibc");
-    for name in ["v1-runtime.ibc", "v1-at-rest.ibc", "v2-runtime.ibc"] {
+    for name in ["v1-runtime.ibc", "v1-at-rest.ibc", "v2-runtime.ibc", "v2-at-rest.ibc"] {
         let bytes = std::fs::read(format!("{folder}/{name}")).unwrap();
         let library = Library::load(&bytes).unwrap();
         assert!(world_error(&clip, &skeleton, &library, 0.03) <= 1e-3, "{name}");
