@@ -83,6 +83,22 @@ fn smoothing_is_off_until_it_is_turned_on_and_stays_on() {
     assert!(room.refused(&["status", "p.csv"]).contains("--reset"));
     room.ok(&["settings", "--reset"]);
     assert!(room.ok(&["settings"]).contains("smoothing off"));
+    room.ok(&[
+        "settings",
+        "--on",
+        "--channel",
+        "fov=0.25",
+        "--overshoot",
+        "prevent",
+        "--unwrap",
+        "as-authored",
+    ]);
+    room.ok(&["settings", "--brake", "off"]);
+    let kept = &room.json(&["status", "p.csv", "--json"])["settings"];
+    let expected = serde_json::json!({"on": true, "amount": 1.0, "amounts": {"fov": 0.25}, "modes": ["free"],
+        "brake": false, "unwrap": "as_authored", "overshoot": "prevent"});
+    assert_eq!(*kept, expected);
+    assert!(room.refused(&["settings", "--channel", "fov=2"]).contains("from 0 to 1"));
 }
 
 #[test]

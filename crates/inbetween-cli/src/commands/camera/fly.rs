@@ -79,7 +79,8 @@ pub struct RetimeArgs {
     ease_out: Option<f64>,
 }
 
-fn named_amount(text: &str) -> Result<(String, f64), String> {
+/// `fov=0.5` as a channel and an amount.
+pub(super) fn named_amount(text: &str) -> Result<(String, f64), String> {
     let (name, amount) = text
         .split_once('=')
         .ok_or_else(|| format!("{text:?}: write a channel and an amount, like fov=0.5"))?;

@@ -298,23 +298,32 @@ fn status_document(status: &PathStatus, smoothing: &Smoothing) -> Value {
     })
 }
 
-fn status_text(status: &PathStatus, path: &CameraPath) -> String {
-    let smoothing = path.smoothing();
+/// Settings in words.
+fn settings_text(smoothing: &Smoothing) -> String {
     let mut out = format!(
-        "smoothing {}, amount {}, modes {}; angles {}; overshoot {}\n{} keys from {} s to {} s{}\n",
+        "smoothing {}, amount {}, modes {}; angles {}; overshoot {}{}\n",
         if smoothing.on { "on" } else { "off" },
         short(smoothing.amount),
         smoothing.modes.join(", "),
         if smoothing.unwrap == inbetween::camera::Unwrap::Shortest { "the short way" } else { "as authored" },
         if smoothing.overshoot == inbetween::camera::Overshoot::Allow { "allowed" } else { "prevented" },
-        status.keys,
-        report::moment(path.start()),
-        report::moment(path.end()),
-        if path.closing_gap().is_some() { ", closed" } else { "" },
+        if smoothing.brake { "" } else { "; no brake" },
     );
     for (channel, amount) in &smoothing.amounts {
         out.push_str(&format!("  {channel}: amount {}\n", short(*amount)));
     }
+    out
+}
+
+fn status_text(status: &PathStatus, path: &CameraPath) -> String {
+    let mut out = settings_text(path.smoothing());
+    out.push_str(&format!(
+        "{} keys from {} s to {} s{}\n",
+        status.keys,
+        report::moment(path.start()),
+        report::moment(path.end()),
+        if path.closing_gap().is_some() { ", closed" } else { "" },
+    ));
     for m in &status.modes {
         out.push_str(&format!(
             "mode {}: {} segments built, {} smoothed, {} left alone, {} straight, {} cuts\n",

@@ -1,4 +1,4 @@
-//! What is kept between calls: whether smoothing is on, how much, and of which modes.
+//! What is kept between calls: whether smoothing is on, how much, of which modes, and how.
 //!
 //! A small JSON file, `inbetween/camera.json`, in the user's configuration folder
 //! (`XDG_CONFIG_HOME`, `%APPDATA%`, `~/Library/Application Support` or `~/.config`;
@@ -27,6 +27,18 @@ pub struct SettingsArgs {
     /// Camera modes that are smoothed (free unless told otherwise)
     #[arg(long, value_name = "NAME")]
     mode: Vec<String>,
+    /// An amount for one channel, such as fov=0.5; 'rotation' for quaternions
+    #[arg(long, value_name = "NAME=A", value_parser = super::fly::named_amount)]
+    channel: Vec<(String, f64)>,
+    /// Whether angles go the short way round or keep the turns they are written with
+    #[arg(long, value_name = "shortest|as-authored", value_parser = ["shortest", "as-authored"])]
+    unwrap: Option<String>,
+    /// Whether channels may run past their keys
+    #[arg(long, value_name = "allow|prevent", value_parser = ["allow", "prevent"])]
+    overshoot: Option<String>,
+    /// Whether the replay curve brakes where a channel slows down or turns back
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
+    brake: Option<String>,
     /// Back to what it was at first
     #[arg(long)]
     reset: bool,
@@ -52,6 +64,22 @@ impl SettingsArgs {
         if !self.mode.is_empty() {
             smoothing.modes.clone_from(&self.mode);
         }
+        for (name, amount) in self.channel {
+            if !(0.0..=1.0).contains(&amount) {
+                return Err(Failure::wrong(format!("--channel {name}={amount}: an amount goes from 0 to 1")));
+            }
+            smoothing.amounts.retain(|(n, _)| *n != name);
+            smoothing.amounts.push((name, amount));
+        }
+        if let Some(unwrap) = self.unwrap {
+            smoothing.unwrap = if unwrap == "shortest" { Unwrap::Shortest } else { Unwrap::AsAuthored };
+        }
+        if let Some(overshoot) = self.overshoot {
+            smoothing.overshoot = if overshoot == "allow" { Overshoot::Allow } else { Overshoot::Prevent };
+        }
+        if let Some(brake) = self.brake {
+            smoothing.brake = brake == "on";
+        }
         let file = file()?;
         if self.reset || smoothing != before {
             save(&smoothing)?;
@@ -61,13 +89,7 @@ impl SettingsArgs {
             document["kept_in"] = json!(file.display().to_string());
             return print_json(&document);
         }
-        print(&format!(
-            "smoothing {}, amount {}, modes {}\nkept in {}\n",
-            if smoothing.on { "on" } else { "off" },
-            crate::units::short(smoothing.amount),
-            smoothing.modes.join(", "),
-            file.display()
-        ))
+        print(&format!("{}kept in {}\n", super::settings_text(&smoothing), file.display()))
     }
 }
 
@@ -126,10 +148,35 @@ pub fn load() -> Result<Smoothing, Failure> {
 
 fn parse(text: &str) -> Option<Smoothing> {
     let document: Value = serde_json::from_str(text).ok()?;
-    let amount = document.get("amount")?.as_f64().filter(|a| (0.0..=1.0).contains(a))?;
+    let amount = |v: &Value| v.as_f64().filter(|a| (0.0..=1.0).contains(a));
     let modes = document.get("modes")?.as_array()?;
     let modes: Option<Vec<String>> = modes.iter().map(|m| m.as_str().map(str::to_owned)).collect();
-    Some(Smoothing { on: document.get("on")?.as_bool()?, amount, modes: modes?, ..Smoothing::default() })
+    let mut smoothing = Smoothing {
+        on: document.get("on")?.as_bool()?,
+        amount: amount(document.get("amount")?)?,
+        modes: modes?,
+        ..Smoothing::default()
+    };
+    // These may be missing: an older version did not keep them.
+    if let Some(amounts) = document.get("amounts") {
+        for (name, value) in amounts.as_object()? {
+            smoothing.amounts.push((name.clone(), amount(value)?));
+        }
+    }
+    if let Some(brake) = document.get("brake") {
+        smoothing.brake = brake.as_bool()?;
+    }
+    smoothing.unwrap = match document.get("unwrap").map(|v| v.as_str()) {
+        None | Some(Some("shortest")) => Unwrap::Shortest,
+        Some(Some("as_authored")) => Unwrap::AsAuthored,
+        Some(_) => return None,
+    };
+    smoothing.overshoot = match document.get("overshoot").map(|v| v.as_str()) {
+        None | Some(Some("allow")) => Overshoot::Allow,
+        Some(Some("prevent")) => Overshoot::Prevent,
+        Some(_) => return None,
+    };
+    Some(smoothing)
 }
 
 fn save(smoothing: &Smoothing) -> Outcome {
@@ -139,8 +186,7 @@ fn save(smoothing: &Smoothing) -> Outcome {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(refused)?;
     }
-    let document = json!({"on": smoothing.on, "amount": smoothing.amount, "modes": smoothing.modes});
-    crate::output::write_file(&file, format!("{document:#}\n").as_bytes(), &[])
+    crate::output::write_file(&file, format!("{:#}\n", document(smoothing)).as_bytes(), &[])
 }
 
 #[cfg(test)]
@@ -154,5 +200,19 @@ mod tests {
         assert!(parse(r#"{"on": "yes", "amount": 1, "modes": ["free"]}"#).is_none());
         let kept = parse(r#"{"on": true, "amount": 0.5, "modes": ["free", "orbit"]}"#).unwrap();
         assert!(kept.on && kept.amount == 0.5 && kept.modes == ["free", "orbit"]);
+        assert!(parse(r#"{"on": true, "amount": 1, "modes": ["free"], "overshoot": "maybe"}"#).is_none());
+    }
+
+    #[test]
+    fn all_settings_are_kept() {
+        let smoothing = Smoothing {
+            amounts: vec![("fov".to_owned(), 0.25)],
+            modes: vec!["orbit".to_owned()],
+            brake: false,
+            unwrap: Unwrap::AsAuthored,
+            overshoot: Overshoot::Prevent,
+            ..Smoothing::amount(0.5)
+        };
+        assert_eq!(parse(&document(&smoothing).to_string()), Some(smoothing));
     }
 }
