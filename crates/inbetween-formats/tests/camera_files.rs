@@ -474,3 +474,38 @@ fn a_gltf_camera_whose_field_of_view_stands_still_keeps_it() {
     assert_eq!((path.pose(0.0).fov, path.pose(1.0).fov), (Some(0.6), Some(0.6)));
     assert_eq!(path.pose(1.0).position, [1.0, 2.0, 3.0]);
 }
+
+#[test]
+fn keys_added_at_the_playhead_and_held_ones_come_back_from_our_json_and_play_the_same() {
+    let turn = |i: u32| {
+        let half = 0.7 * f64::from(i);
+        Some([0.6 * half.sin(), 0.8 * half.sin(), 0.0, half.cos()])
+    };
+    let keys = (0..6).map(|i| CameraKey {
+        rotation: turn(i),
+        mode: if i < 4 { "free" } else { "board" }.into(),
+        ..CameraKey::new(f64::from(i) * 0.8, vec![f64::from(i * i), 1.0, -f64::from(i)])
+    });
+    let channels = ["x", "y", "z"].map(Channel::new).to_vec();
+    let mut path = CameraPath::new(channels, keys.collect()).unwrap();
+    path.set_smoothing(Smoothing::amount(1.0)).unwrap();
+    let before = path.clone();
+    // In the middle of a segment, and where the picture holds before the board camera.
+    path.insert_at(1.1).unwrap();
+    path.insert_at(2.9).unwrap();
+    let text = write_json(&path);
+    assert!(text.contains("\"on_curve\":true") && text.contains("\"hold\":true"), "{text}");
+    let back = read(&text).path;
+    assert_eq!(back.keys(), path.keys());
+    for t in steps(&path, 400) {
+        assert_eq!(back.pose(t), path.pose(t));
+        let (place, turn) = apart(&before, &back, std::iter::once(t));
+        assert!(place < 1e-12 && turn < 1e-12, "at {t}");
+    }
+    // As a clip, a held key holds too.
+    let clip = to_import(&path, "shot").unwrap().clips.remove(0);
+    for t in steps(&path, 400) {
+        let place = clip.tracks[0].value_at(t);
+        assert!((0..3).all(|k| (place[k] - path.pose(t).position[k]).abs() < 1e-12), "at {t}");
+    }
+}
