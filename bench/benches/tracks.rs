@@ -134,6 +134,25 @@ fn main() {
     let joints = skeleton.len();
     let (start, duration) = (clip.start(), clip.duration());
 
+    // Why blending matrices goes wrong where it does: the largest turn of a node between frames.
+    let mut fastest = (0.0f64, 0usize, 0.0f64);
+    for f in 0..(duration * 30.0) as i64 {
+        let at = |f: i64| LocalPose::of_clip(&clip, &skeleton, start + f as f64 / 30.0, &TrackMask::all());
+        let (a, b) = (at(f), at(f + 1));
+        for n in 0..joints {
+            let turn = inbetween::math::angle_between(a.joints[n].rotation, b.joints[n].rotation);
+            if turn > fastest.0 {
+                fastest = (turn, n, start + f as f64 / 30.0);
+            }
+        }
+    }
+    println!(
+        "fastest turn between two frames at 30 fps: {:.0} degrees, {:?} at {:.3} s",
+        fastest.0.to_degrees(),
+        skeleton.joints()[fastest.1].name,
+        fastest.2
+    );
+
     let at60 = Matrices::bake(&clip, &skeleton, FrameRate::hz(60));
     let at30 = Matrices::bake(&clip, &skeleton, FrameRate::hz(30));
     let reduced = reduce(&clip, &skeleton, &Options::world(0.001)).expect("a walk reduces").clip;

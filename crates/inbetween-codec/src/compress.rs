@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use inbetween::glam::DVec3;
 use inbetween::metric::{Shell, check_times, shell_offsets};
+use inbetween::playback::root_motion::guess_root;
 use inbetween::sample::is_straight;
 use inbetween::{
     Clip, FrameRate, LocalPose, ModelPose, Property, Skeleton, SpanKind, Track, TrackData, TrackMask,
@@ -38,6 +39,9 @@ pub struct CompressOptions {
     pub closed: bool,
     /// Frames a second to store, in place of those the keys suggest.
     pub rate: Option<FrameRate>,
+    /// The node from which root motion is to be taken. Default: the highest node that travels
+    /// ([`guess_root`]), or none for additive clips.
+    pub root: Option<usize>,
     /// Scales tried for each segment at most. Default 6; more is slower and hardly smaller.
     pub trials: usize,
 }
@@ -52,6 +56,7 @@ impl Default for CompressOptions {
             value_error: None,
             closed: false,
             rate: None,
+            root: None,
             trials: 6,
         }
     }
@@ -172,37 +177,9 @@ pub fn compress_clip(
     }
     let mut notes = Vec::new();
     let plain = plain_skeleton(skeleton);
-    let shell = shell_offsets(skeleton, options.shell);
-    let lengths: Vec<f64> = ModelPose::of(skeleton, &LocalPose::rest(skeleton))
-        .joints
-        .iter()
-        .map(|m| m.matrix3.x_axis.length().max(m.matrix3.y_axis.length()).max(m.matrix3.z_axis.length()))
-        .collect();
-    let mut bounds = vec![options.max_error; skeleton.len()];
-    for &(n, e) in &options.node_errors {
-        if let Some(b) = bounds.get_mut(n) {
-            *b = e;
-        }
-    }
-    if let Some(angle) = options.max_angle {
-        for (n, b) in bounds.iter_mut().enumerate() {
-            // A turn moves at least one of three perpendicular points by √(2/3) of its distance.
-            *b = b.min(0.8 * angle * shell[n].min_element() * lengths[n].max(1e-9));
-        }
-    }
-    let exact = exact_properties(clip, skeleton);
-    let tree = Tree {
-        parents: skeleton.joints().iter().map(|j| j.parent).collect(),
-        order: skeleton.order().to_vec(),
-        inherit: skeleton.joints().iter().map(|j| j.inherit).collect(),
-        bounds,
-        shell,
-        exact,
-        rest: plain.joints().iter().map(|j| j.rest).collect(),
-    };
+    let tree = judged_tree(clip, skeleton, &plain, options);
     let mut source = ClipSource::new(clip, skeleton, Times::Listed(vec![clip.start()]), 1);
-    let checks: Vec<f64> =
-        check_times(clip).into_iter().filter(|t| (clip.start()..=clip.end()).contains(t)).collect();
+    let checks = judged_times(clip);
     let (times, frames, spent) = choose_times(clip, &tree, &mut source, &checks, options)?;
     source.set_times(times.clone(), frames);
     let closed = frames > 2 && is_closed(clip, &tree, &mut source, options);
@@ -260,6 +237,66 @@ pub fn compress_clip(
         time: worst.as_ref().map_or(0.0, |w| w.time),
         bound: options.max_error,
     })
+}
+
+/// The tree with the bound of every node and the points at which it holds.
+fn judged_tree(clip: &Clip, skeleton: &Skeleton, plain: &Skeleton, options: &CompressOptions) -> Tree {
+    let shell = shell_offsets(skeleton, options.shell);
+    let lengths: Vec<f64> = ModelPose::of(skeleton, &LocalPose::rest(skeleton))
+        .joints
+        .iter()
+        .map(|m| m.matrix3.x_axis.length().max(m.matrix3.y_axis.length()).max(m.matrix3.z_axis.length()))
+        .collect();
+    let mut bounds = vec![options.max_error; skeleton.len()];
+    for &(n, e) in &options.node_errors {
+        if let Some(b) = bounds.get_mut(n) {
+            *b = e;
+        }
+    }
+    if let Some(angle) = options.max_angle {
+        for (n, b) in bounds.iter_mut().enumerate() {
+            // A turn moves at least one of three perpendicular points by √(2/3) of its distance.
+            *b = b.min(0.8 * angle * shell[n].min_element() * lengths[n].max(1e-9));
+        }
+    }
+    let exact = exact_properties(clip, skeleton);
+    Tree {
+        parents: skeleton.joints().iter().map(|j| j.parent).collect(),
+        order: skeleton.order().to_vec(),
+        inherit: skeleton.joints().iter().map(|j| j.inherit).collect(),
+        bounds,
+        shell,
+        exact,
+        rest: plain.joints().iter().map(|j| j.rest).collect(),
+    }
+}
+
+/// Keys and midpoints within the clip's range.
+fn judged_times(clip: &Clip) -> Vec<f64> {
+    check_times(clip).into_iter().filter(|t| (clip.start()..=clip.end()).contains(t)).collect()
+}
+
+/// What an opened clip keeps of the clip it was made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The largest error in the world; `None` where there are no nodes.
+    pub worst: Option<Worst>,
+    /// Largest error over its bound among nodes; at most 1 where the bound holds.
+    pub share_of_bound: f64,
+}
+
+/// Measures a clip read back from a file against its source, under the bound of `options`: at every
+/// key and midpoint, at every node's origin and shell points, by the model's own poses.
+pub fn measure(
+    clip: &Clip,
+    skeleton: &Skeleton,
+    options: &CompressOptions,
+    opened: &CompressedClip<'_>,
+) -> Measured {
+    let plain = plain_skeleton(skeleton);
+    let tree = judged_tree(clip, skeleton, &plain, options);
+    let (worst, share_of_bound) = verify(clip, skeleton, &plain, &tree, opened, &judged_times(clip));
+    Measured { worst, share_of_bound }
 }
 
 fn positive(what: &'static str, value: f64) -> Result<(), CompressError> {
@@ -664,6 +701,11 @@ fn assemble_clip(
         constants: encoded.constants,
         nodes: encoded.kept.iter().map(|k| NodeState { kept: *k, driven: [false; 3] }).collect(),
         markers: clip.markers.clone(),
+        root: options
+            .root
+            .or_else(|| if clip.additive { None } else { guess_root(clip, skeleton) })
+            .filter(|n| *n < skeleton.len())
+            .map(|n| n as u32),
         ..ClipHead::default()
     };
     let mut values = Group { times: times.clone(), frames, closed, ..Group::default() };

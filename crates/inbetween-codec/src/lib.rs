@@ -42,8 +42,8 @@ mod range_coder;
 pub use at_rest::unpack;
 pub use clip::{CompressedClip, Cursor, Library, TrackInfo};
 pub use compress::{
-    ClipChunk, ClipReport, CompressError, CompressOptions, Compressed, Worst, assemble, compress,
-    compress_clip,
+    ClipChunk, ClipReport, CompressError, CompressOptions, Compressed, Measured, Worst, assemble, compress,
+    compress_clip, measure,
 };
 pub use decode::{JointTransform, NodeMask};
 pub use fearless_simd::Level;

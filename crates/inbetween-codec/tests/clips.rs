@@ -48,6 +48,43 @@ fn the_bound_holds_at_every_key_and_midpoint_at_any_size_of_bound() {
 }
 
 #[test]
+fn a_clip_read_back_is_measured_by_the_same_rule() {
+    let skeleton = limb(6, 0.3);
+    let (clip, other) = (dance(&skeleton, 60, 30.0, 2), dance(&skeleton, 60, 30.0, 3));
+    let options = CompressOptions { max_error: 1e-3, ..Default::default() };
+    for at_rest in [false, true] {
+        let file = compress(&skeleton, std::slice::from_ref(&clip), &options, at_rest).unwrap();
+        let library = Library::load(&file.bytes).unwrap();
+        let found = inbetween_codec::measure(&clip, &skeleton, &options, &library.clips[0]);
+        assert_eq!(found.worst, file.reports[0].worst);
+        assert!(found.share_of_bound <= 1.0);
+        let wrong = inbetween_codec::measure(&other, &skeleton, &options, &library.clips[0]);
+        assert!(wrong.share_of_bound > 10.0, "another clip is not this one");
+    }
+}
+
+#[test]
+fn the_root_is_the_node_that_travels_unless_one_is_given() {
+    let skeleton = limb(3, 0.3);
+    let mut clip = Clip::new("walk", 0.0, 1.0).unwrap();
+    let path =
+        Curve::linear(ValueKind::Vector(3), vec![0.0, 1.0], vec![0.0, 0.0, 0.0, 0.0, 0.0, 1.0]).unwrap();
+    clip.tracks.push(Track::new(
+        Binding::node(1, "joint 1", Property::Translation),
+        TrackData::Curve(path),
+        vec![0.0; 3],
+    ));
+    let root = |clip: &Clip, options: &CompressOptions| {
+        let file = compress(&skeleton, std::slice::from_ref(clip), options, true).unwrap();
+        Library::load(&file.bytes).unwrap().clips[0].root()
+    };
+    assert_eq!(root(&clip, &CompressOptions::default()), Some(1));
+    assert_eq!(root(&clip, &CompressOptions { root: Some(2), ..Default::default() }), Some(2));
+    clip.additive = true;
+    assert_eq!(root(&clip, &CompressOptions::default()), None);
+}
+
+#[test]
 fn some_nodes_may_be_held_to_another_bound() {
     let skeleton = limb(6, 0.3);
     let clip = dance(&skeleton, 60, 30.0, 2);

@@ -7,6 +7,7 @@
 //! <https://theorangeduck.com/page/spring-roll-call>.
 
 use inbetween::glam::DVec3;
+pub use inbetween::playback::transition::decay;
 
 /// The damping (1/s, halved) of a spring with a half-life in seconds.
 fn damping(halflife_s: f64) -> f64 {
@@ -59,15 +60,6 @@ impl AngleSpring {
             decay(DVec3::new(left, 0.0, 0.0), DVec3::new(self.rate, 0.0, 0.0), halflife_s, time);
         Self { angle: goal + left.x, rate: rate.x }
     }
-}
-
-/// An offset and its velocity `time` seconds later, drawn to nothing.
-#[must_use]
-pub fn decay(offset: DVec3, velocity: DVec3, halflife_s: f64, time: f64) -> (DVec3, DVec3) {
-    let y = damping(halflife_s);
-    let j1 = velocity + offset * y;
-    let e = libm::exp(-y * time);
-    ((offset + j1 * time) * e, (velocity - j1 * (y * time)) * e)
 }
 
 /// An angle brought to −π to π.

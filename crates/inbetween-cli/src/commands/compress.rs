@@ -8,7 +8,8 @@ use inbetween::metric::{SHELL_M, Shell};
 use inbetween::sample::resample;
 use inbetween::{Clip, FrameRate, Skeleton};
 use inbetween_codec::{
-    ClipChunk, CompressError, CompressOptions, Compressed, Library, assemble, compress_clip,
+    ClipChunk, CompressError, CompressOptions, Compressed, Library, Measured, assemble, compress_clip,
+    measure,
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -58,6 +59,9 @@ pub struct Compress {
     /// the track's range)
     #[arg(long, value_name = "NUMBER")]
     value_error: Option<f64>,
+    /// The node from which a player takes root motion (default: the highest one that travels)
+    #[arg(long, value_name = "NODE")]
+    root: Option<String>,
     /// The clips loop: make the last pose the first one
     #[arg(long = "loop")]
     closed: bool,
@@ -137,21 +141,31 @@ impl Compress {
         // What is on the disk, not what was meant to be there.
         let written = std::fs::read(output)
             .map_err(|e| Failure::wrong(format!("{}: cannot be read back: {e}", output.display())))?;
-        Library::load(&written)
+        let library = Library::load(&written)
             .map_err(|e| Failure::wrong(format!("{}: cannot be read back: {e}", output.display())))?;
         let mut json = Vec::new();
         let mut text = String::new();
-        for (r, clip) in reports.iter().zip(&clips) {
+        for ((r, clip), opened) in reports.iter().zip(&clips).zip(&library.clips) {
+            let Measured { worst, share_of_bound } = measure(clip, &import.skeleton, &options, opened);
+            if share_of_bound > 1.0 {
+                let by = worst.map_or(0.0, |w| w.value);
+                return Err(Failure::Bound(format!(
+                    "{}: clip {:?}, read back, is off by {by} m where {} m are allowed; please report this",
+                    output.display(),
+                    r.name,
+                    self.max_error
+                )));
+            }
             for note in &r.notes {
                 say(&format!("{}: clip {:?}: {note}", input.display(), r.name));
             }
-            let worst = r.worst.as_ref().map(|w| {
+            let shown = worst.as_ref().map(|w| {
                 json!({"value": w.value, "unit": "m", "target": shown_name(&w.target, Some(w.node)), "time": w.time})
             });
             json.push(json!({
                 "name": r.name, "file": output, "source_keys": clip.key_count(), "frames": r.frames,
-                "max_error": worst, "source_bytes": source_bytes, "raw_bytes": r.raw_bytes, "bytes": r.bytes,
-                "share_of_bound": r.share_of_bound, "notes": r.notes,
+                "max_error": shown, "source_bytes": source_bytes, "raw_bytes": r.raw_bytes, "bytes": r.bytes,
+                "share_of_bound": share_of_bound, "notes": r.notes,
             }));
             let ratio = r.raw_bytes as f64 / r.bytes.max(1) as f64;
             text.push_str(&format!(
@@ -161,7 +175,7 @@ impl Compress {
                 r.frames,
                 r.bytes
             ));
-            if let Some(w) = &r.worst {
+            if let Some(w) = &worst {
                 let target = shown_name(&w.target, Some(w.node));
                 text.push_str(&format!(
                     ", off by at most {:.4} mm ({target} at {:.3} s)",
@@ -191,6 +205,15 @@ impl Compress {
             }
             node_errors.extend(nodes.into_iter().map(|n| (n, error)));
         }
+        let root = match &self.root {
+            None => None,
+            Some(name) => Some(*skeleton.find(name).first().ok_or_else(|| {
+                Failure::wrong(format!(
+                    "{}: no node is called {name:?}; `inbetween info` lists them",
+                    file.display()
+                ))
+            })?),
+        };
         Ok(CompressOptions {
             max_error: self.max_error,
             max_angle: self.max_angle,
@@ -201,6 +224,7 @@ impl Compress {
             node_errors,
             value_error: self.value_error,
             closed: self.closed,
+            root,
             ..CompressOptions::default()
         })
     }

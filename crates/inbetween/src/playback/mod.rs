@@ -1,4 +1,4 @@
-//! Playing clips: layers and masks, root motion, and a clock that fires markers.
+//! Playing clips: layers and masks, transitions, root motion, and a clock that fires markers.
 //!
 //! Everything here is plain f64 over the authoring model and is what faster paths are held
 //! against. Nothing is shared between players: clips are immutable, state belongs to the caller.
@@ -10,3 +10,4 @@ pub mod root_motion;
 pub mod runtime;
 pub mod sampler;
 pub mod sync;
+pub mod transition;
