@@ -2,8 +2,11 @@
 //! 64 rows in the order of time, nanoflann and kiddo, on real rows and perturbed copies.
 //!
 //! ```text
-//! cargo bench -p inbetween-bench --bench match_search [-- quick|full]
+//! cargo bench -p inbetween-bench --bench match_search [-- quick|full|own] [-- COLUMNS]
 //! ```
+//!
+//! `quick` leaves the million rows out, `full` puts peers before them too, `own` has no peers at
+//! all; 27 or 60 measures those columns only.
 //!
 //! Rows are baked from the locomotion clips at 60 Hz, mirrored too; every twentieth second
 //! is held out. "Held" queries are held-out rows, "mixed" ones take the pose of one and the
@@ -454,6 +457,14 @@ fn one(real: &Real, count: usize, peers: Option<usize>, nanoflann: Option<&Nanof
             database.channels().iter().enumerate().map(|(k, c)| c.weight * [1.0, 2.0, 0.5][k % 3]).collect();
         let other = ask(&database, Method::Tree, Weights::Channels(&uneven), all, &queries, 3);
         report("tree, channels × 1, 2, ½ in turn", &other, "");
+        let without: Vec<f32> = database
+            .channels()
+            .iter()
+            .enumerate()
+            .map(|(k, c)| if k == 0 { 0.0 } else { c.weight })
+            .collect();
+        let other = ask(&database, Method::Tree, Weights::Channels(&without), all, &queries, 3);
+        report("tree, the first channel × 0", &other, "");
         // Two clips of eighteen: a tenth or so.
         let some = Filter { include: 0b1_0000_0001, ..Filter::default() };
         let masked = ask(&tagged, Method::Tree, Weights::Schema, all, &queries, 3);
@@ -490,25 +501,35 @@ fn one(real: &Real, count: usize, peers: Option<usize>, nanoflann: Option<&Nanof
         let answers = database.search_batch(&batch, threads).expect("the queries are sound");
         let rate = answers.len() as f64 / start.elapsed().as_secs_f64();
         println!("  batch of {} mixed, {threads} threads: {rate:.0} queries a second", answers.len());
+        let start = Instant::now();
+        let mut scratch = Scratch::new();
+        for query in &batch[..2000] {
+            database.search(query, &mut scratch).expect("the queries are sound");
+        }
+        println!("  one by one: {:.0} queries a second", 2000.0 / start.elapsed().as_secs_f64());
     }
 }
 
 fn main() {
-    let mode = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    let nanoflann = Nanoflann::compile();
-    for wide in [false, true] {
+    let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let asked = |word: &str| words.iter().any(|w| w == word);
+    let nanoflann = if asked("own") { None } else { Nanoflann::compile() };
+    for (wide, columns) in [(false, 27), (true, 60)] {
+        if words.iter().any(|w| w.parse::<usize>().is_ok_and(|n| n != columns)) {
+            continue;
+        }
         let Some(real) = real(wide) else {
             println!("the locomotion clips are not in {}: nothing was measured", data_folder().display());
             return;
         };
-        assert_eq!(real.columns, if wide { 60 } else { 27 });
+        assert_eq!(real.columns, columns);
         for (count, peers) in
-            [(50_000, Some(300)), (187_000, Some(200)), (1_000_000, (mode == "full").then_some(50))]
+            [(50_000, Some(300)), (187_000, Some(200)), (1_000_000, asked("full").then_some(50))]
         {
-            if mode == "quick" && count > 187_000 {
+            if asked("quick") && count > 187_000 {
                 continue;
             }
-            one(&real, count, peers, nanoflann.as_ref());
+            one(&real, count, peers.filter(|_| !asked("own")), nanoflann.as_ref());
         }
     }
 }

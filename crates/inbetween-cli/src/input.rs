@@ -47,17 +47,25 @@ impl ReadArgs {
 }
 
 /// True if the file begins like a compressed one.
-fn is_ibc(path: &Path) -> bool {
+pub fn is_ibc(path: &Path) -> bool {
     let mut head = [0u8; 4];
     std::fs::File::open(path).is_ok_and(|mut f| f.read_exact(&mut head).is_ok()) && head == *b"IBC1"
+}
+
+/// A compressed file as it is, ready to be played.
+///
+/// # Errors
+/// If it cannot be read or is damaged.
+pub fn read_library(path: &Path) -> Result<Library<'static>, Failure> {
+    let wrong = |e: &dyn std::fmt::Display| Failure::wrong(format!("{}: {e}", path.display()));
+    let bytes = std::fs::read(path).map_err(|e| wrong(&e))?;
+    Library::load(&bytes).map_err(|e| wrong(&e))
 }
 
 /// A compressed file as if it were any other: keys at its stored frames. It is in metres and +Y up
 /// already.
 fn read_ibc(path: &Path) -> Result<Import, Failure> {
-    let wrong = |e: &dyn std::fmt::Display| Failure::wrong(format!("{}: {e}", path.display()));
-    let bytes = std::fs::read(path).map_err(|e| wrong(&e))?;
-    let library = Library::load(&bytes).map_err(|e| wrong(&e))?;
+    let library = read_library(path)?;
     Ok(Import {
         format: "ibc",
         clips: library.clips.iter().map(|c| c.to_clip(&library.skeleton)).collect(),

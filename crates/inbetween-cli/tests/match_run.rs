@@ -133,3 +133,48 @@ fn the_locomotion_clips_follow_a_scripted_path_without_sliding_more_than_they_do
     assert!(html.contains("<svg") && html.contains("Over the ground") && !html.contains("NaN"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_run_that_plays_compressed_clips_is_the_run_of_the_clips_within_their_bound() {
+    let Some(files) = clips() else { return };
+    let files: Vec<PathBuf> = files
+        .into_iter()
+        .filter(|f| f.file_name().is_some_and(|n| n == "Walk1.glb" || n == "WalkTurns1.glb"))
+        .collect();
+    assert_eq!(files.len(), 2);
+    let folder = std::env::temp_dir().join(format!("inbetween-match-ibc-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (schema, script, database) = (path("s.toml"), path("p.toml"), path("d.ibm"));
+    std::fs::write(&schema, SCHEMA).unwrap();
+    std::fs::write(&script, "duration_s = 4\n[[step]]\n[[step]]\nat_s = 1\nspeed_m_s = 1.4\n").unwrap();
+    inbetween(&["match", "bake", "--schema", &schema, "-o", &database, "--json"], &files);
+    let packed: Vec<PathBuf> =
+        files.iter().map(|f| folder.join(f.file_name().unwrap()).with_extension("ibc")).collect();
+    for (file, out) in files.iter().zip(&packed) {
+        let (file, out) = (file.display().to_string(), out.display().to_string());
+        inbetween(&["compress", &file, "-o", &out, "--max-error", "0.1mm", "--unit", "1m"], &[]);
+    }
+    let run = |out: &str, clips: &[PathBuf]| -> Value {
+        let mut arguments = vec!["match", "run", &database];
+        let clips: Vec<String> = clips.iter().map(|c| c.display().to_string()).collect();
+        arguments.extend(clips.iter().map(String::as_str));
+        arguments.extend(["--script", &script, "-o", out, "--free-feet", "--json"]);
+        serde_json::from_str(&inbetween(&arguments, &[]).1).unwrap()
+    };
+    let (plain, played) = (path("plain.glb"), path("played.glb"));
+    let (from_clips, from_packed) = (run(&plain, &[]), run(&played, &packed));
+    let route = |judged: &Value| -> Vec<(u64, u64)> {
+        let jumps = judged["jumps"].as_array().unwrap();
+        jumps.iter().map(|j| (j["from"].as_u64().unwrap(), j["to"].as_u64().unwrap())).collect()
+    };
+    assert!(!route(&from_clips).is_empty());
+    assert_eq!(route(&from_clips), route(&from_packed), "the same jumps");
+    // Each of the poses is off by at most 0.1 mm; where the character stands adds up the root's over
+    // the jumps, and two poses meet in a blend.
+    let jumps = route(&from_clips).len() as f64;
+    let bound = format!("{:.4}mm", 0.1 * (2.0 + 2.0 * jumps));
+    let (code, _) = inbetween(&["diff", &plain, &played, "--max-error", &bound], &[]);
+    assert_eq!(code, 0, "farther apart than {bound}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -55,6 +55,8 @@ pub struct BakeReport {
     pub unreachable: Vec<(u32, u32)>,
     /// Columns that do not vary, by channel and column name.
     pub constant: Vec<(String, String)>,
+    /// Tags of the schema that hold for no moment of any clip, by number from 1, each with why.
+    pub idle_tags: Vec<(usize, String)>,
 }
 
 /// Bakes clips into a database.
@@ -71,6 +73,7 @@ pub fn bake(
     threads: usize,
     progress: &(dyn Fn() + Sync),
 ) -> Result<(MotionDatabase, BakeReport), MatchError> {
+    let idle_tags = idle_tags(clips, schema);
     let (poses, clips) = poses(clips, schema, threads, progress)?;
     let options = DatabaseOptions {
         normalisation: schema.normalisation,
@@ -79,8 +82,31 @@ pub fn bake(
     };
     let mut database = MotionDatabase::new(poses, options)?;
     database.schema = schema.text.clone();
-    let report = BakeReport { clips, unreachable: unreachable(&database), constant: constant(&database) };
+    let (unreachable, constant) = (unreachable(&database), constant(&database));
+    let report = BakeReport { clips, unreachable, constant, idle_tags };
     Ok((database, report))
+}
+
+/// Tags that set nothing anywhere: a misspelt clip, or times at which no such clip plays.
+fn idle_tags(clips: &[BakeClip], schema: &Schema) -> Vec<(usize, String)> {
+    let mut idle = Vec::new();
+    for (number, tag) in schema.tags.iter().enumerate() {
+        let mut named = clips.iter().map(|c| &c.clip).filter(|c| tag.named(&c.name)).peekable();
+        if named.peek().is_none() {
+            let names: Vec<&str> = clips.iter().take(5).map(|c| c.clip.name.as_str()).collect();
+            idle.push((
+                number + 1,
+                format!("no clip is called {:?}; they are {}", tag.clip, names.join(", "))
+                    + if clips.len() > 5 { ", …" } else { "" },
+            ));
+        } else if named.all(|c| tag.from_s > c.end() || tag.to_s <= c.start()) {
+            idle.push((
+                number + 1,
+                format!("no clip it names plays between {} s and {} s", tag.from_s, tag.to_s),
+            ));
+        }
+    }
+    idle
 }
 
 /// The raw features, categories and runs of clips, before anything is left out for bit 31.

@@ -7,6 +7,8 @@
 //! Rows are numbered in the order they were given, without the dropped ones; the *runs*
 //! say which pose of which clip a row is.
 
+use fearless_simd::{Level, Simd, dispatch};
+
 use crate::categories::DO_NOT_USE;
 use crate::error::MatchError;
 use crate::normalise::{Normalisation, statistics};
@@ -15,8 +17,7 @@ use crate::rows::{RowFormat, Rows, narrow, widen};
 use crate::search::{Method, Query, Weights};
 use crate::tree::Tree;
 
-/// Which side of a match a channel speaks for; a search prunes best while the weights of
-/// one family are raised or lowered together.
+/// Which side of a match a channel speaks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
     /// What the body does now.
@@ -169,13 +170,15 @@ impl MotionDatabase {
                 found: poses.tags.len(),
             });
         }
-        for (at, value) in poses.values.iter().enumerate() {
-            if value.is_nan() || value.abs() > 1e18 {
-                return Err(MatchError::BadFeature {
-                    row: at / columns,
-                    column: at % columns,
-                    value: *value,
-                });
+        let bad = |value: &f32| value.is_nan() || value.abs() > 1e18;
+        for (first, some) in poses.values.chunks(4096).enumerate() {
+            // Without a way out of the loop, it runs over many numbers at once.
+            if some.iter().fold(false, |any, value| any | bad(value))
+                && let Some(at) = some.iter().position(bad)
+            {
+                let at = first * 4096 + at;
+                let value = poses.values[at];
+                return Err(MatchError::BadFeature { row: at / columns, column: at % columns, value });
             }
         }
         if poses.runs.is_empty() {
@@ -207,11 +210,16 @@ impl MotionDatabase {
         let scale = statistics(&values, columns, &widths, options.normalisation);
         // A product where a quotient would do: a division a number is half the time of a build.
         let inverse: Vec<(f64, f64)> = scale.iter().map(|(o, s)| (*o, 1.0 / s)).collect();
-        for row in values.chunks_exact_mut(columns) {
-            for (value, (offset, inverse)) in row.iter_mut().zip(&inverse) {
-                *value = ((f64::from(*value) - offset) * inverse) as f32;
+        dispatch!(Level::new(), s => s.vectorize(
+            #[inline(always)]
+            || {
+                for row in values.chunks_exact_mut(columns) {
+                    for (value, (offset, inverse)) in row.iter_mut().zip(&inverse) {
+                        *value = ((f64::from(*value) - offset) * inverse) as f32;
+                    }
+                }
             }
-        }
+        ));
         if options.format == RowFormat::F16 {
             values.iter_mut().for_each(|v| *v = widen(narrow(*v)));
         }
@@ -223,8 +231,12 @@ impl MotionDatabase {
         if weights.iter().all(|w| *w == 0.0) {
             weights.fill(1.0);
         }
-        let groups: Vec<u8> =
-            channels.iter().flat_map(|c| std::iter::repeat_n(c.family as u8, c.columns.len())).collect();
+        // Axes mix the columns of one channel only, so that any weights of channels keep them tight.
+        let groups: Vec<u8> = (0..=u8::MAX)
+            .chain(std::iter::repeat(u8::MAX))
+            .zip(&channels)
+            .flat_map(|(group, c)| std::iter::repeat_n(group, c.columns.len()))
+            .collect();
         let (tree, order) = Tree::new(&values, columns, &groups, &weights, &tags);
         let rows = Rows::new(options.format, count, columns, |slot| {
             &values[order[slot] as usize * columns..][..columns]

@@ -6,6 +6,7 @@
 //! channel (the root of their mean variance), which keeps the proportions within a
 //! vector: a foot that moves mostly forward does not get its sideways noise blown up.
 
+use fearless_simd::{Level, Simd, dispatch};
 use serde::{Deserialize, Serialize};
 
 /// How columns are shifted and scaled before they are compared.
@@ -45,22 +46,33 @@ pub(crate) fn statistics(
     let mut mean = vec![0.0f64; columns];
     let mut low = vec![f64::INFINITY; columns];
     let mut high = vec![f64::NEG_INFINITY; columns];
-    for row in values.chunks_exact(columns) {
-        for (column, value) in row.iter().enumerate() {
-            let value = f64::from(*value);
-            mean[column] += value;
-            low[column] = low[column].min(value);
-            high[column] = high[column].max(value);
+    // A column is a lane, so the width of the machine changes no sum.
+    dispatch!(Level::new(), s => s.vectorize(
+        #[inline(always)]
+        || {
+            for row in values.chunks_exact(columns) {
+                for (((value, mean), low), high) in row.iter().zip(&mut mean).zip(&mut low).zip(&mut high) {
+                    let value = f64::from(*value);
+                    *mean += value;
+                    *low = low.min(value);
+                    *high = high.max(value);
+                }
+            }
         }
-    }
+    ));
     mean.iter_mut().for_each(|m| *m /= count);
     let mut variance = vec![0.0f64; columns];
-    for row in values.chunks_exact(columns) {
-        for (column, value) in row.iter().enumerate() {
-            let d = f64::from(*value) - mean[column];
-            variance[column] += d * d;
+    dispatch!(Level::new(), s => s.vectorize(
+        #[inline(always)]
+        || {
+            for row in values.chunks_exact(columns) {
+                for ((value, mean), variance) in row.iter().zip(&mean).zip(&mut variance) {
+                    let d = f64::from(*value) - mean;
+                    *variance += d * d;
+                }
+            }
         }
-    }
+    ));
     variance.iter_mut().for_each(|v| *v /= count);
 
     let mut result = Vec::with_capacity(columns);

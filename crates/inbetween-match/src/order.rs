@@ -27,9 +27,16 @@ impl Order {
         let group = rows.len().div_ceil(1 << 16).next_multiple_of(16).max(16);
         let mut bytes = Vec::with_capacity(rows.len() * width);
         let mut groups = vec![0u16; rows.len()];
-        for (slot, row) in rows.iter().enumerate() {
-            bytes.extend_from_slice(&row.to_le_bytes()[..width]);
-            groups[*row as usize] = (slot / group) as u16;
+        for (number, slots) in rows.chunks(group).enumerate() {
+            for row in slots {
+                let [a, b, c, d] = row.to_le_bytes();
+                match width {
+                    2 => bytes.extend_from_slice(&[a, b]),
+                    3 => bytes.extend_from_slice(&[a, b, c]),
+                    _ => bytes.extend_from_slice(&[a, b, c, d]),
+                }
+                groups[*row as usize] = number as u16;
+            }
         }
         Self { rows: bytes, width, groups, group }
     }

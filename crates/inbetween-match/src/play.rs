@@ -5,7 +5,7 @@
 //! then, and when the input changes, a search decides whether to go on or to jump; a jump
 //! is smoothed (`blend.rs`), and standing feet may be held (`foot_lock.rs`).
 //!
-//! Poses come from a [`PoseSource`]: clips, a compressed clip's decoder, an engine's own.
+//! Poses come from a [`PoseSource`] (`source.rs`): clips, decoders of compressed clips, an engine's own.
 //! Nothing here reads a clock or is random: the same inputs give the same frames.
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use inbetween::glam::DVec3;
 use inbetween::playback::root_motion::{Rigid, RootParts};
 use inbetween::pose::decompose;
-use inbetween::{Clip, LocalPose, ModelPose, Skeleton, TrackMask, Transform, math};
+use inbetween::{LocalPose, ModelPose, Skeleton, Transform, math};
 
 use crate::blend::{Blend, Blender};
 use crate::categories::Filter;
@@ -25,53 +25,8 @@ use crate::foot_lock::{FootLock, Leg};
 use crate::motion::{Standing, Waypoint, joint, yaw};
 use crate::schema::Schema;
 use crate::search::{Continuing, Query, Scratch, Weights};
+use crate::source::PoseSource;
 use crate::spring::{AngleSpring, VelocitySpring};
-
-/// Where the poses of a database's clips come from.
-pub trait PoseSource {
-    /// The skeleton of every pose.
-    fn skeleton(&self) -> &Arc<Skeleton>;
-
-    /// Writes the local pose of a clip of the database at a time of that clip, in seconds.
-    fn pose(&mut self, clip: u32, time_s: f64, out: &mut LocalPose);
-}
-
-/// Poses sampled from clips.
-#[derive(Debug, Clone)]
-pub struct ClipPoses {
-    skeleton: Arc<Skeleton>,
-    clips: Vec<Arc<Clip>>,
-}
-
-impl ClipPoses {
-    /// The clips of a database, in its order.
-    ///
-    /// # Errors
-    /// When their number is not that of the database's clips.
-    pub fn new(
-        database: &MotionDatabase,
-        skeleton: Arc<Skeleton>,
-        clips: Vec<Arc<Clip>>,
-    ) -> Result<Self, MatchError> {
-        if clips.len() != database.clips().len() {
-            return Err(MatchError::Length {
-                what: "the list of clips",
-                expected: database.clips().len(),
-                found: clips.len(),
-            });
-        }
-        Ok(Self { skeleton, clips })
-    }
-}
-
-impl PoseSource for ClipPoses {
-    fn skeleton(&self) -> &Arc<Skeleton> {
-        &self.skeleton
-    }
-    fn pose(&mut self, clip: u32, time_s: f64, out: &mut LocalPose) {
-        out.sample(&self.clips[clip as usize], &self.skeleton, time_s, &TrackMask::all());
-    }
-}
 
 /// What the player wants.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -12,6 +12,7 @@
 //! nothing with them but the definition, and is what tests judge them by.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use fearless_simd::{Level as Simd_, Simd, dispatch};
 
@@ -234,7 +235,9 @@ impl MotionDatabase {
     /// Answers to many queries, in their order, over `threads` threads.
     ///
     /// The answers are those of [`MotionDatabase::search`] one by one, whatever the number
-    /// of threads.
+    /// of threads. Queries that lead to the same part of the database are answered one after
+    /// another, so that rows fetched from memory for one serve the next: with many queries on
+    /// many rows that is several times faster than one by one.
     ///
     /// # Errors
     /// The first query's error, in their order.
@@ -243,24 +246,40 @@ impl MotionDatabase {
         queries: &[Query<'_>],
         threads: usize,
     ) -> Result<Vec<Option<Match>>, MatchError> {
-        let mut answers = vec![Ok(None); queries.len()];
-        let share = queries.len().div_ceil(threads.max(1)).max(1);
-        std::thread::scope(|scope| {
-            for (queries, answers) in queries.chunks(share).zip(answers.chunks_mut(share)) {
-                let work = move || {
-                    let mut scratch = Scratch::new();
-                    for (query, answer) in queries.iter().zip(answers) {
-                        *answer = self.search(query, &mut scratch);
-                    }
-                };
-                if threads > 1 {
-                    scope.spawn(work);
-                } else {
-                    work();
-                }
-            }
+        let mut order: Vec<(u32, u32)> = (0..queries.len() as u32).map(|q| (0, q)).collect();
+        if self.method() == Method::Tree {
+            over_threads(&mut order, threads, |scratch, (block, query)| {
+                // A query that is in error stays at 0; the search itself reports it.
+                *block = self.nearest_block(&queries[*query as usize], scratch).unwrap_or(0);
+            });
+            order.sort_unstable();
+        }
+        let mut found: Vec<(u32, Result<Option<Match>, MatchError>)> =
+            order.into_iter().map(|(_, query)| (query, Ok(None))).collect();
+        over_threads(&mut found, threads, |scratch, (query, answer)| {
+            *answer = self.search(&queries[*query as usize], scratch);
         });
-        answers.into_iter().collect()
+        found.sort_unstable_by_key(|(query, _)| *query);
+        found.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    /// The block that is reached by the nearest box on every level: near the answer, seldom it.
+    fn nearest_block(&self, query: &Query<'_>, scratch: &mut Scratch) -> Result<u32, MatchError> {
+        let Scratch { level, query: features, weights, place, .. } = scratch;
+        self.normalise_query(query, features, weights)?;
+        self.tree.axes.place(features, weights, place);
+        let axes = self.tree.axes.count;
+        let mut item = 0;
+        for level_of_boxes in self.tree.levels.iter().rev() {
+            let low = &level_of_boxes.low[item * axes..][..axes];
+            let high = &level_of_boxes.high[item * axes..][..axes];
+            let bounds = dispatch!(*level, s => kernel::box_bounds(s, low, high, &place.above, &place.below, &place.weights));
+            let first = item * LANES;
+            let nearest =
+                (0..LANES.min(level_of_boxes.items - first)).min_by(|a, b| bounds[*a].total_cmp(&bounds[*b]));
+            item = first + nearest.unwrap_or(0);
+        }
+        Ok(item as u32)
     }
 
     /// The judge: every row on its own, then sorted.
@@ -346,6 +365,33 @@ impl MotionDatabase {
         }
         Ok(())
     }
+}
+
+/// Neighbouring items a thread takes at a time: enough that they share what they fetch, few
+/// enough that no thread is left with the last long share.
+const SHARE: usize = 64;
+
+/// Does a piece of work for each item, over several threads.
+fn over_threads<T: Send>(items: &mut [T], threads: usize, work: impl Fn(&mut Scratch, &mut T) + Sync) {
+    if threads <= 1 || items.len() <= 1 {
+        let mut scratch = Scratch::new();
+        return items.iter_mut().for_each(|item| work(&mut scratch, item));
+    }
+    let helpers = threads.min(items.len().div_ceil(SHARE));
+    let shares = Mutex::new(items.chunks_mut(SHARE));
+    std::thread::scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(|| {
+                let mut scratch = Scratch::new();
+                loop {
+                    // The lock is let go before the work; a thread that panicked ends the scope.
+                    let share = shares.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some(share) = share else { return };
+                    share.iter_mut().for_each(|item| work(&mut scratch, item));
+                }
+            });
+        }
+    });
 }
 
 /// The best rows so far and what decides over the next.

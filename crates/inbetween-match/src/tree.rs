@@ -6,11 +6,15 @@
 //! the nearest box first and leaves what is farther than what it holds; the 16 boxes of a
 //! group are measured at once (`kernel.rs`), in the directions of `axes.rs`.
 //!
-//! Rows with different category bits are parted before anything else, so a filter that
-//! admits few poses skips whole branches by the union and intersection of their bits.
+//! Within a group of 16 blocks, rows with different category bits are parted before anything
+//! else, so a filter that admits few poses skips blocks by the union and intersection of their
+//! bits. Parted any earlier, every query without a filter would have to look into the branches
+//! of all categories; parted never, a filter would have to open nearly every block.
 //!
 //! With 20 to 60 columns no tree of points prunes well; boxes at the leaves, 16 rows at a
 //! time, do. The tree knows neither the query's weights nor its filter when it is built.
+
+use fearless_simd::{Level as Simd_, Simd, dispatch};
 
 use crate::axes::Axes;
 use crate::categories::Filter;
@@ -54,17 +58,30 @@ impl Tree {
         let (axes, coordinates) = Axes::new(rows, columns, groups, reference);
         let mut order: Vec<u32> = (0..count as u32).collect();
         let mut split = Split {
+            axes: &axes,
+            width: axes.count,
             coordinates: &coordinates,
-            axes: axes.count,
             tags,
+            simd: Simd_::new(),
+            level: Level::empty(count.div_ceil(LANES), axes.count),
             keys: Vec::with_capacity(count),
-            tagged: Vec::new(),
+            near: Vec::new(),
+            near_tags: Vec::new(),
+            near_order: Vec::new(),
             sums: vec![0.0; axes.count * 2],
+            ends: (vec![0.0; axes.count], vec![0.0; axes.count]),
+            corners: (vec![0; axes.count], vec![0; axes.count]),
         };
-        split.split(&mut order);
+        split.far(&mut order, 0);
 
         let mut levels = Vec::new();
-        let mut level = Level::of_blocks(&axes, &coordinates, &order, tags);
+        let mut level = split.level;
+        if !tags.is_empty() {
+            for slots in order.chunks(LANES) {
+                level.union.push(slots.iter().fold(0, |all, row| all | tags[*row as usize]));
+                level.intersection.push(slots.iter().fold(!0, |all, row| all & tags[*row as usize]));
+            }
+        }
         while level.items > LANES {
             let above = level.above(axes.count);
             levels.push(level);
@@ -98,23 +115,6 @@ impl Level {
         }
     }
 
-    fn of_blocks(axes: &Axes, coordinates: &[f32], order: &[u32], tags: &[u32]) -> Self {
-        let mut level = Self::empty(order.len().div_ceil(LANES), axes.count);
-        let (mut low, mut high) = (vec![0i8; axes.count], vec![0i8; axes.count]);
-        for (item, slots) in order.chunks(LANES).enumerate() {
-            axes.enclose(coordinates, slots, &mut low, &mut high);
-            for k in 0..axes.count {
-                level.low[item / LANES * axes.count + k][item % LANES] = low[k];
-                level.high[item / LANES * axes.count + k][item % LANES] = high[k];
-            }
-            if !tags.is_empty() {
-                level.union.push(slots.iter().fold(0, |all, row| all | tags[*row as usize]));
-                level.intersection.push(slots.iter().fold(!0, |all, row| all & tags[*row as usize]));
-            }
-        }
-        level
-    }
-
     fn above(&self, axes: usize) -> Self {
         let mut level = Self::empty(self.items.div_ceil(LANES), axes);
         for item in 0..level.items {
@@ -142,91 +142,175 @@ impl Level {
 /// Rows looked at to choose an axis; more changes nothing but the time it takes.
 const SAMPLE: usize = 96;
 
+/// Rows whose coordinates are copied side by side before they are split on: as many as a near
+/// cache holds, so that only the coarse splits wait for memory.
+const NEAR: usize = LANES * LANES * LANES;
+
+/// Rows among which categories part before anything else: what one group of boxes covers.
+const PARTED: usize = LANES * LANES;
+
 struct Split<'a> {
+    axes: &'a Axes,
+    width: usize,
     coordinates: &'a [f32],
-    axes: usize,
     tags: &'a [u32],
+    simd: Simd_,
+    /// The boxes over the blocks, filled as blocks come about.
+    level: Level,
     keys: Vec<u64>,
-    tagged: Vec<(u32, u64)>,
+    /// The coordinates, categories and order of the rows that are near.
+    near: Vec<f32>,
+    near_tags: Vec<u32>,
+    near_order: Vec<u16>,
     sums: Vec<f32>,
+    ends: (Vec<f32>, Vec<f32>),
+    corners: (Vec<i8>, Vec<i8>),
+}
+
+/// How many of `count` items go left: whole units, so that 16 blocks always share a group.
+fn left_of(count: usize) -> usize {
+    let mut unit = LANES;
+    while unit * LANES < count {
+        unit *= LANES;
+    }
+    count.div_ceil(unit) / 2 * unit
 }
 
 impl Split<'_> {
-    fn split(&mut self, order: &mut [u32]) {
+    /// Splits rows until they are few enough to be copied; `slot` is where the first will stand.
+    fn far(&mut self, order: &mut [u32], slot: usize) {
+        let count = order.len();
+        if count <= NEAR {
+            return self.bring_near(order, slot);
+        }
+        let left = left_of(count);
+        let at = |k: usize| &self.coordinates[order[k] as usize * self.width..][..self.width];
+        let axis = widest(self.simd, count, self.width, &mut self.sums, at);
+        self.keys.clear();
+        self.keys.extend(order.iter().map(|row| {
+            let y = self.coordinates[*row as usize * self.width + axis];
+            u64::from(sortable(y)) << 32 | u64::from(*row)
+        }));
+        self.keys.select_nth_unstable(left);
+        for (row, key) in order.iter_mut().zip(&self.keys) {
+            *row = *key as u32;
+        }
+        let (a, b) = order.split_at_mut(left);
+        self.far(a, slot);
+        self.far(b, slot + left);
+    }
+
+    /// Copies the coordinates of rows side by side, splits them to the end and boxes them.
+    fn bring_near(&mut self, order: &mut [u32], slot: usize) {
+        // What an unstable selection leaves in which order is its own affair; boxes and answers
+        // do not depend on it, but the bytes of a file do.
+        order.sort_unstable();
+        self.near.clear();
+        for row in order.iter() {
+            self.near.extend_from_slice(&self.coordinates[*row as usize * self.width..][..self.width]);
+        }
+        self.near_tags.clear();
+        if !self.tags.is_empty() {
+            self.near_tags.extend(order.iter().map(|row| self.tags[*row as usize]));
+        }
+        self.near_order.clear();
+        self.near_order.extend(0..order.len() as u16);
+        let mut near_order = std::mem::take(&mut self.near_order);
+        self.close(&mut near_order, slot);
+        let rows = order.to_vec();
+        for (row, near) in order.iter_mut().zip(&near_order) {
+            *row = rows[usize::from(*near)];
+        }
+        self.near_order = near_order;
+    }
+
+    fn close(&mut self, order: &mut [u16], slot: usize) {
         let count = order.len();
         if count <= LANES {
+            order.sort_unstable();
+            let (block, width) = (slot / LANES, self.width);
+            let (low, high) = &mut self.corners;
+            self.axes.enclose(
+                order.iter().map(|at| &self.near[usize::from(*at) * width..][..width]),
+                &mut self.ends,
+                low,
+                high,
+            );
+            for k in 0..width {
+                self.level.low[block / LANES * width + k][block % LANES] = low[k];
+                self.level.high[block / LANES * width + k][block % LANES] = high[k];
+            }
             return;
         }
-        // The left side is filled with whole units, so that 16 blocks always share a group.
-        let mut unit = LANES;
-        while unit * LANES < count {
-            unit *= LANES;
-        }
-        let left = count.div_ceil(unit) / 2 * unit;
-        let axis = self.widest(order);
-
-        let mixed = !self.tags.is_empty() && {
-            let first = self.tags[order[0] as usize];
-            order.iter().any(|row| self.tags[*row as usize] != first)
-        };
-        let key = |row: u32| {
-            let y = self.coordinates[row as usize * self.axes + axis];
-            u64::from(sortable(y)) << 32 | u64::from(row)
-        };
-        if mixed {
-            self.tagged.clear();
-            self.tagged.extend(order.iter().map(|row| (self.tags[*row as usize], key(*row))));
-            self.tagged.select_nth_unstable(left);
-            for (row, (_, key)) in order.iter_mut().zip(&self.tagged) {
-                *row = *key as u32;
+        let left = left_of(count);
+        let at = |k: usize| &self.near[usize::from(order[k]) * self.width..][..self.width];
+        let axis = widest(self.simd, count, self.width, &mut self.sums, at);
+        let parted = count <= PARTED;
+        let tag =
+            |at: u16| if parted { self.near_tags.get(usize::from(at)).copied().unwrap_or(0) } else { 0 };
+        let first = tag(order[0]);
+        if order.iter().all(|at| tag(*at) == first) {
+            self.keys.clear();
+            self.keys.extend(order.iter().map(|at| {
+                let y = self.near[usize::from(*at) * self.width + axis];
+                u64::from(sortable(y)) << 32 | u64::from(*at)
+            }));
+            self.keys.select_nth_unstable(left);
+            for (at, key) in order.iter_mut().zip(&self.keys) {
+                *at = *key as u16;
             }
         } else {
-            self.keys.clear();
-            self.keys.extend(order.iter().map(|row| key(*row)));
-            self.keys.select_nth_unstable(left);
-            for (row, key) in order.iter_mut().zip(&self.keys) {
-                *row = *key as u32;
+            let mut tagged: Vec<(u32, u32, u16)> = order
+                .iter()
+                .map(|at| {
+                    let y = self.near[usize::from(*at) * self.width + axis];
+                    (tag(*at), sortable(y), *at)
+                })
+                .collect();
+            tagged.select_nth_unstable(left);
+            for (at, key) in order.iter_mut().zip(&tagged) {
+                *at = key.2;
             }
         }
         let (a, b) = order.split_at_mut(left);
-        // What an unstable selection leaves in which order is its own affair; boxes and
-        // answers do not depend on it, but the bytes of a file do.
-        if a.len() <= LANES {
-            a.sort_unstable();
-        }
-        if b.len() <= LANES {
-            b.sort_unstable();
-        }
-        self.split(a);
-        self.split(b);
+        self.close(a, slot);
+        self.close(b, slot + left);
     }
+}
 
-    /// The axis with the largest variance among a sample of the rows.
-    fn widest(&mut self, order: &[u32]) -> usize {
-        let axes = self.axes;
-        let stride = (order.len() / SAMPLE).max(1);
-        self.sums.fill(0.0);
-        let (sum, square) = self.sums.split_at_mut(axes);
-        let origin = &self.coordinates[order[0] as usize * axes..][..axes];
-        let mut seen = 0.0f32;
-        for row in order.iter().step_by(stride) {
-            let y = &self.coordinates[*row as usize * axes..][..axes];
-            for k in 0..axes {
-                let d = y[k] - origin[k];
-                sum[k] += d;
-                square[k] += d * d;
+/// The axis with the largest variance among a sample of `count` rows.
+fn widest<'r>(
+    simd: Simd_,
+    count: usize,
+    width: usize,
+    sums: &mut [f32],
+    at: impl Fn(usize) -> &'r [f32],
+) -> usize {
+    sums.fill(0.0);
+    let (sum, square) = sums.split_at_mut(width);
+    let stride = (count / SAMPLE).max(1);
+    let origin = at(0);
+    dispatch!(simd, s => s.vectorize(
+        #[inline(always)]
+        || {
+            for k in (0..count).step_by(stride) {
+                for (((y, o), sum), square) in at(k).iter().zip(origin).zip(&mut *sum).zip(&mut *square) {
+                    let d = y - o;
+                    *sum += d;
+                    *square += d * d;
+                }
             }
-            seen += 1.0;
         }
-        let mut best = (0, f32::NEG_INFINITY);
-        for k in 0..axes {
-            let variance = square[k] - sum[k] * sum[k] / seen;
-            if variance > best.1 {
-                best = (k, variance);
-            }
+    ));
+    let seen = count.div_ceil(stride) as f32;
+    let mut best = (0, f32::NEG_INFINITY);
+    for k in 0..width {
+        let variance = square[k] - sum[k] * sum[k] / seen;
+        if variance > best.1 {
+            best = (k, variance);
         }
-        best.0
     }
+    best.0
 }
 
 /// Bits that sort as unsigned numbers the way the floats sort.

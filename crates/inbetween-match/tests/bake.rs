@@ -230,6 +230,16 @@ fn categories_come_from_tags_over_time_and_from_a_track_of_the_clip() {
 }
 
 #[test]
+fn tags_that_mark_nothing_are_reported() {
+    let head = "[[tag]]\nset = [\"3\"]\nclip = \"wlak\"\n[[tag]]\nset = [\"3\"]\nfrom_s = 100\nto_s = 101\n\
+                [[tag]]\nset = [\"3\"]\nto_s = 0.1\n";
+    let (_, report) = baked(walk(), &schema(head, &["type = \"root_velocity\""]));
+    let numbers: Vec<usize> = report.idle_tags.iter().map(|t| t.0).collect();
+    assert_eq!(numbers, [1, 2]);
+    assert!(report.idle_tags[0].1.contains("wlak") && report.idle_tags[1].1.contains("100 s"));
+}
+
+#[test]
 fn the_phase_goes_round_between_touch_downs() {
     let mut clip = Clip::new("march", 0.0, 1.0).unwrap();
     clip.wrap = Wrap::Loop;

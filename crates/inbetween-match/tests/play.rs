@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use inbetween::glam::DVec3;
+use inbetween::playback::sampler::{ClipSampler, Sampler};
 use inbetween::{
     Binding, Clip, Curve, Joint, Property, Skeleton, Track, TrackData, Transform, ValueKind, Wrap, math,
 };
 use inbetween_match::{
-    BakeClip, ClipPoses, Controller, Frame, Input, MotionDatabase, Schema, Script, Settings, bake, judge,
-    record,
+    BakeClip, ClipPoses, Controller, Frame, Input, MotionDatabase, SampledPoses, Schema, Script, Settings,
+    bake, judge, record,
 };
 
 const DT: f64 = 1.0 / 60.0;
@@ -164,6 +165,46 @@ fn the_same_inputs_give_the_same_frames() {
         (frames, c.pose().clone())
     };
     assert_eq!(run(), run());
+}
+
+fn players(clips: &[Arc<Clip>]) -> Vec<Box<dyn Sampler>> {
+    let sampler = |clip: &Arc<Clip>| ClipSampler::new(clip.clone(), skeleton()).unwrap();
+    clips.iter().map(|clip| Box::new(sampler(clip)) as Box<dyn Sampler>).collect()
+}
+
+#[test]
+fn players_of_the_clips_show_what_the_clips_show() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let mut from_clips = controller(&schema, &database);
+    let source = SampledPoses::new(&database, skeleton(), players(&clips())).unwrap();
+    let settings = Settings::default();
+    let mut from_players =
+        Controller::new(database.clone(), &schema, Box::new(source), settings, &Input::default()).unwrap();
+    for wish in [DVec3::Z * 1.5, DVec3::X] {
+        let frames = play(&mut from_clips, wish, 1.0);
+        let others = play(&mut from_players, wish, 1.0);
+        for (a, b) in frames.iter().zip(&others) {
+            assert_eq!((a.row, a.jumped_from), (b.row, b.jumped_from));
+            assert!((a.root.translation - b.root.translation).length() < 1e-4);
+        }
+        for (a, b) in from_clips.pose().joints.iter().zip(&from_players.pose().joints) {
+            assert!((a.translation - b.translation).length() < 1e-4, "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn players_that_are_not_the_databases_are_refused() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let few = SampledPoses::new(&database, skeleton(), Vec::new());
+    assert!(few.err().unwrap().to_string().contains("the list of players"));
+    let mut clips = clips();
+    let longer = gait("longer", 1.0, 0.0);
+    clips[0] = Arc::new(Clip::new("longer", 0.0, longer.duration() + 9.0).unwrap());
+    let other = SampledPoses::new(&database, skeleton(), players(&clips));
+    assert!(other.err().unwrap().to_string().contains("was baked with"));
 }
 
 #[test]

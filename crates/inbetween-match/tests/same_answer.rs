@@ -193,7 +193,17 @@ fn a_batch_answers_like_single_searches_on_any_number_of_threads() {
         features.iter().map(|f| Query { features: f, ..Query::default() }).collect();
     let mut scratch = Scratch::new();
     let single: Vec<_> = queries.iter().map(|q| database.search(q, &mut scratch).unwrap()).collect();
-    for threads in [1, 2, 3, 16, 1000] {
+    for threads in [0, 1, 2, 3, 16, 1000] {
         assert_eq!(database.search_batch(&queries, threads).unwrap(), single);
+    }
+    assert_eq!(database.search_batch(&[], 2).unwrap(), []);
+    // The first error in the order of the queries, whatever order they are answered in.
+    let (short, long) = (vec![0.0; 3], vec![0.0; 13]);
+    let mut wrong = queries.clone();
+    wrong[40] = Query { features: &short, ..Query::default() };
+    wrong[70] = Query { features: &long, ..Query::default() };
+    for threads in [1, 3] {
+        let error = database.search_batch(&wrong, threads).unwrap_err().to_string();
+        assert!(error.contains("holds 3 numbers"), "{error}");
     }
 }

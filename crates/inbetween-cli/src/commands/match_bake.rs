@@ -78,6 +78,9 @@ impl Bake {
                 if report.unreachable.len() > 1 { ", …" } else { "" }
             ));
         }
+        for (number, why) in &report.idle_tags {
+            say(&format!("tag {number} of the schema marks nothing: {why}"));
+        }
         for (channel, column) in &report.constant {
             say(&format!("column {column} of channel {channel} never varies, so it decides nothing"));
         }
@@ -211,6 +214,7 @@ fn report_document(report: &BakeReport) -> Value {
     json!({
         "clips": clips,
         "unreachable": report.unreachable.iter().map(|(row, wins)| json!({"row": row, "like": wins})).collect::<Vec<_>>(),
+        "idle_tags": report.idle_tags.iter().map(|(n, why)| json!({"tag": n, "why": why})).collect::<Vec<_>>(),
         "constant": report.constant.iter().map(|(c, n)| json!({"channel": c, "column": n})).collect::<Vec<_>>(),
     })
 }

@@ -3,18 +3,21 @@
 //! The subcommands have a file each beside this one; what they share is here: reading a
 //! schema, clips and a database.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use inbetween::playback::sampler::Sampler;
+use inbetween_codec::{CompressedClip, Decoder};
 use inbetween_formats::Import;
-use inbetween_match::{BakeClip, MatchError, MotionDatabase, Schema};
+use inbetween_match::{BakeClip, ClipPoses, MatchError, MotionDatabase, PoseSource, SampledPoses, Schema};
 use rayon::prelude::*;
 
 use super::match_bake::{Bake, Info};
 use super::match_query::{Explain, Query};
 use super::match_run::Run;
-use crate::input::{ReadArgs, find_clips};
+use crate::input::{ReadArgs, find_clips, is_ibc, read_library};
 use crate::output::{Failure, Outcome, say_notes};
 use crate::progress::Progress;
 
@@ -81,6 +84,47 @@ pub fn own_schema(database: &MotionDatabase, path: &Path) -> Result<Schema, Fail
     Schema::read(database.schema_text()).map_err(|e| Failure::wrong(format!("{}: {e}", path.display())))
 }
 
+/// Whether clips were read from a compressed file.
+fn compressed(file: &str) -> bool {
+    is_ibc(Path::new(file))
+}
+
+/// What plays the clips of a database: decoders where all of them are in compressed files, else
+/// the clips as read.
+pub fn pose_source(database: &MotionDatabase, clips: &[BakeClip]) -> Result<Box<dyn PoseSource>, Failure> {
+    let skeleton = clips[0].skeleton.clone();
+    if !clips.iter().all(|c| compressed(&c.file)) {
+        let clips = clips.iter().map(|c| c.clip.clone()).collect();
+        return Ok(Box::new(ClipPoses::new(database, skeleton, clips)?));
+    }
+    let mut libraries: BTreeMap<&str, Vec<Arc<CompressedClip<'static>>>> = BTreeMap::new();
+    let mut players: Vec<Box<dyn Sampler>> = Vec::new();
+    for clip in clips {
+        if !libraries.contains_key(clip.file.as_str()) {
+            let library = read_library(Path::new(&clip.file))?;
+            libraries.insert(&clip.file, library.clips.into_iter().map(Arc::new).collect());
+        }
+        let found = libraries[clip.file.as_str()]
+            .iter()
+            .find(|c| called(c.name(), Path::new(&clip.file)) == clip.clip.name);
+        let found = found.ok_or_else(|| {
+            Failure::wrong(format!("{}: clip {:?} was there a moment ago", clip.file, clip.clip.name))
+        })?;
+        let player = Decoder::new(found.clone(), &clip.skeleton)
+            .map_err(|e| Failure::wrong(format!("{}: {e}", clip.file)))?;
+        players.push(Box::new(player));
+    }
+    Ok(Box::new(SampledPoses::new(database, skeleton, players)?))
+}
+
+/// What a clip is called: its name, or its file's where it has none, as in BVH.
+fn called(name: &str, file: &Path) -> String {
+    if !name.is_empty() {
+        return name.to_owned();
+    }
+    file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
 /// Reads the clips of files, in their order: all, or those of these names. The first file's
 /// import comes back too, as the character to write.
 pub fn read_clips(
@@ -110,8 +154,10 @@ pub fn read_clips(
             (0..import.clips.len()).filter(|i| names.contains(&import.clips[*i].name)).collect()
         };
         for index in chosen {
+            let mut clip = import.clips[index].clone();
+            clip.name = called(&clip.name, file);
             clips.push(BakeClip {
-                clip: Arc::new(import.clips[index].clone()),
+                clip: Arc::new(clip),
                 skeleton: skeleton.clone(),
                 file: file.display().to_string(),
             });
@@ -148,7 +194,10 @@ pub fn clips_of(
     let mut clips = Vec::new();
     for wanted in database.clips() {
         let found = all.iter().find(|c| {
-            c.clip.name == wanted.name && inbetween_match::clip_hash(&c.clip, &c.skeleton) == wanted.content
+            c.clip.name == wanted.name
+                && (inbetween_match::clip_hash(&c.clip, &c.skeleton) == wanted.content
+                    // A compressed clip is never the very clip that was baked; its length must do.
+                    || (compressed(&c.file) && (c.clip.duration() - wanted.duration_s).abs() < 1e-3))
         });
         let Some(found) = found else {
             return Err(Failure::wrong(format!(

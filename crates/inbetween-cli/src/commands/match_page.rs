@@ -190,7 +190,7 @@ pub fn explanation(
     }
     for (name, value) in [
         ("extra", &(|r: &RowCost| format!("{:.5}", r.extra)) as &dyn Fn(&RowCost) -> String),
-        ("bonus", &|r: &RowCost| format!("{:.5}", -r.bonus)),
+        ("bonus", &|r: &RowCost| format!("{:.5}", 0.0 - r.bonus)),
         ("total", &|r: &RowCost| format!("{:.5}", r.total)),
         ("clip", &|r: &RowCost| escape(&r.clip)),
         ("time (s)", &|r: &RowCost| format!("{:.3}", r.time_s)),
@@ -208,7 +208,7 @@ pub fn explanation(
         "<h2>Where the question lies among the poses</h2>{}",
         histograms(database, Some(features))
     );
-    let _ = write!(body, "<details><summary>Schema</summary><pre>{}</pre></details>", escape(&schema.text));
+    let _ = write!(body, "<details><summary>Schema</summary><pre>{}</pre></details>", lines(&schema.text));
     page("Why this pose", &body)
 }
 
@@ -264,7 +264,7 @@ pub fn run(
     for warning in &judgement.warnings {
         let _ = write!(body, "<p class=\"warn\">{}</p>", escape(warning));
     }
-    let _ = write!(body, "<pre>{}</pre>", escape(&judgement.text()));
+    let _ = write!(body, "<pre>{}</pre>", lines(&judgement.text()));
 
     let frames = &recording.frames;
     let mut ground = Ground::new();
@@ -372,4 +372,10 @@ pub fn run(
     body.push_str("</table>");
     let _ = write!(body, "<h2>The database's features</h2>{}", histograms(database, None));
     page("A scripted run", &body)
+}
+
+/// Text of several lines for a `<pre>`: the ends of lines stay, which [`escape`] alone would mark as
+/// control characters.
+fn lines(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }

@@ -109,6 +109,11 @@ impl Question {
                 let (name, weight) = given.rsplit_once('=').ok_or_else(wrong)?;
                 let at = database.channels().iter().position(|c| c.name == name).ok_or_else(wrong)?;
                 weights[at] = weight.parse().map_err(|_| wrong())?;
+                if !(weights[at] == 0.0 || (1e-6..=1e6).contains(&weights[at])) {
+                    return Err(Failure::wrong(format!(
+                        "--weight {given:?}: a weight is 0, or a number between 1e-6 and 1e6"
+                    )));
+                }
             }
         }
         let bits = |names: &[String]| -> Result<u32, Failure> {

@@ -7,10 +7,10 @@ use clap::Args;
 use inbetween::{
     Binding, Clip, Curve, FrameRate, LocalPose, Property, Skeleton, Track, TrackData, ValueKind,
 };
-use inbetween_match::{Blend, ClipPoses, Controller, Judgement, Recording, Script, Settings, judge, record};
+use inbetween_match::{Blend, Controller, Judgement, Recording, Script, Settings, judge, record};
 use serde_json::{Value, json};
 
-use super::match_group::{clips_of, open, own_schema};
+use super::match_group::{clips_of, open, own_schema, pose_source};
 use super::match_page;
 use crate::input::ReadArgs;
 use crate::output::{Failure, Outcome, print, print_json, write_file, write_import};
@@ -22,7 +22,7 @@ pub struct Run {
     /// The database
     #[arg(value_name = "FILE.ibm")]
     database: PathBuf,
-    /// The files its clips are in (default: those it was baked from)
+    /// The files its clips are in, compressed ones (.ibc) too (default: those it was baked from)
     #[arg(value_name = "CLIPS")]
     files: Vec<PathBuf>,
     /// The path: a TOML file of steps with speed_m_s and heading_deg
@@ -83,6 +83,7 @@ impl Run {
             .map_err(|e| Failure::wrong(format!("{}: {e}", self.script.display())))?;
         let (clips, mut import) = clips_of(&database, &self.files, &self.read)?;
         let skeleton = clips[0].skeleton.clone();
+        let source = pose_source(&database, &clips)?;
         let clips: Vec<Arc<Clip>> = clips.iter().map(|c| c.clip.clone()).collect();
         let mut settings = self.settings()?;
         let feet = self.feet(&settings, &skeleton)?;
@@ -90,10 +91,8 @@ impl Run {
             settings.legs = feet.iter().filter_map(|foot| leg_above(&skeleton, foot)).collect();
         }
         let nodes: Vec<usize> = feet.iter().map(|f| skeleton.find(f)[0]).collect();
-        let source = ClipPoses::new(&database, skeleton.clone(), clips.clone())?;
         let standing = settings.standing;
-        let mut controller =
-            Controller::new(database.clone(), &schema, Box::new(source), settings, &script.at(0.0))?;
+        let mut controller = Controller::new(database.clone(), &schema, source, settings, &script.at(0.0))?;
         let recording = record(&mut controller, &script, &nodes, self.fps)?;
         let judgement = judge(&recording, &database, &schema, &script, (&skeleton, &clips), &feet, standing)?;
         if let Some(output) = &self.output {

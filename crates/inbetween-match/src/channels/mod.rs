@@ -1,12 +1,15 @@
 //! What a pose may be described by: one channel a file, and the list of them.
 //!
 //! To add one: write `channels/<name>.rs` with a type that implements [`FeatureChannel`]
-//! and a `read` function, then its `mod` and one line in [`CHANNELS`].
+//! and a `read` function, then its `mod` and one line in [`CHANNELS`]. What several channels
+//! share is in `of_joint.rs` and `over_ground.rs`.
 
 mod contact;
 mod joint_facing;
 mod joint_position;
 mod joint_velocity;
+mod of_joint;
+mod over_ground;
 mod phase;
 mod root_turn;
 mod root_velocity;
@@ -108,27 +111,4 @@ channels! {
     contact: "whether a joint stands on the ground (1 or 0)",
     phase: "how far it is through a step, from one touch-down of a joint to the next",
     track: "a number of any track of the clip",
-}
-
-/// Column names for ground points at offsets.
-fn ground_columns(offsets: &[f64]) -> Vec<String> {
-    offsets.iter().flat_map(|o| [format!("x {o:+} s"), format!("z {o:+} s")]).collect()
-}
-
-/// Reads the offsets of a path channel.
-fn offsets(fields: &mut Fields<'_>) -> Result<Vec<f64>, MatchError> {
-    let offsets = fields.numbers("offsets_s")?;
-    let sound = |o: &f64| *o != 0.0 && o.abs() <= 60.0;
-    if offsets.len() > 64 || !offsets.iter().all(sound) {
-        return Err(fields.wrong(
-            "offsets_s",
-            "up to 64 offsets in seconds, none 0 and none beyond a minute; below 0 is the past",
-        ));
-    }
-    Ok(offsets)
-}
-
-/// The least and greatest offset, 0 included.
-fn reach(offsets: &[f64]) -> (f64, f64) {
-    offsets.iter().fold((0.0, 0.0), |(a, b), o| (f64::min(a, *o), f64::max(b, *o)))
 }
