@@ -12,7 +12,7 @@ use inbetween::compare::{self, Comparison, Measure};
 use inbetween::reduce::literal::Literal;
 use inbetween::reduce::{self, Fate, Keys, Options, Report, steps};
 use inbetween::{Clip, FrameRate, Wrap, metric};
-use inbetween_formats::{Import, Input, ReadOptions, export, import};
+use inbetween_formats::{Import, Input, Note, ReadOptions, export, import};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -35,11 +35,9 @@ world at any key of the source or midpoint between neighbouring keys. Steps stay
 are. The result is read back from the written file and checked; exit code 3 if the bound does not
 hold, and then nothing is written.";
 
-/// What is tried in turn until the written file holds the bound: a share of the bound, because
-/// storing in 32 bits may push an error that just meets it over it; and how many times the clip's
-/// own rate curves that bend are sampled at, because straight lines a frame long may bow too far
-/// from them.
-const ATTEMPTS: [(f64, u32); 6] = [(1.0, 1), (0.98, 1), (1.0, 2), (0.98, 4), (0.9, 8), (0.5, 16)];
+/// What is tried in turn until the written file holds the bound: a share of it, because storing in 32 bits may
+/// push an error that just meets the bound over it.
+const SHARES: [f64; 3] = [1.0, 0.98, 0.9];
 
 /// Which keys are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,7 +77,7 @@ pub struct Reduce {
     /// Only these clips, by name or number; the others stay as they are
     #[arg(long, value_name = "NAME|INDEX", allow_hyphen_values = true)]
     clip: Vec<String>,
-    /// Largest error: a length, or auto for a thousandth of the model's size
+    /// Largest error: a length, or auto for a hundredth of the model's size
     #[arg(long, value_name = "LENGTH", default_value = "1mm", value_parser = units::bound)]
     max_error: Bound,
     /// Whether the bound is one in the world or one for each track
@@ -153,6 +151,8 @@ struct FileDone {
     result: Import,
     source_size: u64,
     size: u64,
+    /// What the writer could not keep as it was.
+    notes: Vec<Note>,
     /// For each clip of the file, unless it was not asked for.
     clips: Vec<(usize, Done)>,
 }
@@ -272,17 +272,11 @@ impl Reduce {
         let bound = self.bound(&source, input)?;
         let output = self.output_of(&source, output);
         let mut reason = String::new();
-        for (share, finer) in ATTEMPTS {
+        for share in SHARES {
             let options = self.options(bound, share);
             let reduced: Vec<(usize, reduce::Reduction)> = chosen
                 .par_iter()
                 .map(|&i| {
-                    let mut options = options.clone();
-                    if finer > 1 && options.rate.is_none() {
-                        let own = source.clips[i].rate.unwrap_or(FrameRate::hz(30));
-                        options.rate =
-                            own.num().checked_mul(finer).and_then(|n| FrameRate::new(n, own.den()));
-                    }
                     reduce::reduce_one_of(&source.clips, i, &source.skeleton, &options)
                         .map(|r| (i, r))
                         .map_err(|e| Failure::wrong(format!("{}: {e}", input.display())))
@@ -309,7 +303,17 @@ impl Reduce {
                     let source_size = std::fs::metadata(input).map_or(0, |m| m.len());
                     let size = bytes.len() as u64;
                     let input = input.to_owned();
-                    return Ok(FileDone { input, output, bound, source, result, source_size, size, clips });
+                    return Ok(FileDone {
+                        input,
+                        output,
+                        bound,
+                        source,
+                        result,
+                        source_size,
+                        size,
+                        notes,
+                        clips,
+                    });
                 }
             }
         }
@@ -467,6 +471,7 @@ impl Reduce {
             "holds": self.keys != KeyKind::Literal
                 || done.clips.iter().all(|(_, d)| d.found.worst_node().is_none_or(|n| n.distance <= done.bound)),
             "verified": "reread from the written file",
+            "notes": done.source.notes.iter().chain(&done.notes).map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
 
@@ -610,7 +615,7 @@ impl Reduce {
 }
 
 /// Share of the model's size that `--max-error auto` allows.
-const AUTO_SHARE: f64 = 0.001;
+const AUTO_SHARE: f64 = 0.01;
 
 /// `part` of `whole` in percent; 100 of nothing.
 fn percent(part: usize, whole: usize) -> f64 {

@@ -172,7 +172,7 @@ fn allowed(file: &File, check: &Value) -> Result<Allowed, Verdict> {
     let length = match stated {
         None => None,
         Some(Value::String(word)) if word == "auto" => {
-            Some(reduce::auto_error(&file.house.skeleton, &file.house.clips, 0.001))
+            Some(reduce::auto_error(&file.house.skeleton, &file.house.clips, 0.01))
         }
         Some(other) => Some(
             length_m(other, unit).ok_or_else(|| Verdict::Fail(format!("{other} is not an error bound")))?,

@@ -67,7 +67,8 @@ impl<'s, 'r> Search<'s, 'r> {
         Self { stage, times, rules, values: Vec::new(), movers: Vec::new(), trials: 0, removed: 0 }
     }
 
-    /// One round: tries every key of every track once, with `share` of the bound as the limit.
+    /// One round: tries every key of every track once, with `share` of the bound as the limit, but for those that
+    /// an earlier round found to need more.
     /// Returns how many went.
     pub fn round(&mut self, moving: &mut [Moving], share: f64) -> usize {
         let before = self.removed;
@@ -80,7 +81,11 @@ impl<'s, 'r> Search<'s, 'r> {
                 while b != NONE && track.grid[b] < self.stage.range.end {
                     let next = track.next[b];
                     nth += 1;
-                    if (nth % 2 == 1) == odd && track.previous[b] != NONE && next != NONE {
+                    if (nth % 2 == 1) == odd
+                        && track.previous[b] != NONE
+                        && next != NONE
+                        && track.needs[b] <= share
+                    {
                         self.trials += 1;
                         if self.try_remove(track, b, share) {
                             self.removed += 1;
@@ -147,7 +152,7 @@ impl<'s, 'r> Search<'s, 'r> {
             self.put_back(track, a, b, c);
             return false;
         }
-        for step in 0..self.rules.steps {
+        for _ in 0..self.rules.steps {
             self.correct(track, [a, c], [move_a, move_c], slopes, from, to);
             if !self.propose(track, from, to, f64::INFINITY) {
                 break;
@@ -157,8 +162,9 @@ impl<'s, 'r> Search<'s, 'r> {
                 track.count -= 1;
                 return true;
             }
-            // A step or two more take off a little, not a half.
-            if step + 1 < self.rules.steps && !self.holds(track, from, to, FAR * limit) {
+            // A step or two more take off a little, not a half. Nor will a later round with less than this.
+            if !self.holds(track, from, to, FAR * limit) {
+                track.needs[b] = FAR * share;
                 break;
             }
         }

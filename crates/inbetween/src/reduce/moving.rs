@@ -57,6 +57,9 @@ pub struct Moving {
     /// Neighbouring keys, by sample; only those of keys mean anything.
     pub next: Vec<usize>,
     pub previous: Vec<usize>,
+    /// By sample, the part of the bound that the trial to take the key out is known to need, as far as the last
+    /// one told. Trying it under less would find nothing.
+    pub needs: Vec<f64>,
     /// Keys there are.
     pub count: usize,
     /// Index in the grid of all times, by sample.
@@ -76,6 +79,7 @@ impl Moving {
             self.next[pair[0]] = pair[1];
             self.previous[pair[1]] = pair[0];
         }
+        self.needs = vec![0.0; n];
         self.count = kept.len();
     }
 

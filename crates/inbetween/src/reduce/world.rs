@@ -99,6 +99,7 @@ impl<'a> Motion<'a> {
                 smooth: Vec::new(),
                 next: Vec::new(),
                 previous: Vec::new(),
+                needs: Vec::new(),
                 count: 0,
                 grid: grid_of,
                 tolerance: source.tolerance,
@@ -322,6 +323,9 @@ const SHARES: [f64; 6] = [0.4, 0.6, 0.8, 0.9, 1.0, 1.0];
 const STILL: f64 = 0.02;
 
 /// Reduces the tracks planned for [`Plan::World`] and puts them into `result`.
+///
+/// A cubic track that would need as many straight keys as it has of its own, or more, plays on as it was drawn.
+/// That is decided by trying: the others are then reduced once more with it in place.
 pub(super) fn reduce(
     clip: &Clip,
     skeleton: &Skeleton,
@@ -331,8 +335,52 @@ pub(super) fn reduce(
     result: &mut Clip,
     fates: &mut [Fate],
 ) -> Result<(), (usize, CurveError)> {
+    let mut as_drawn = vec![false; clip.tracks.len()];
+    loop {
+        let moving = attempt(clip, skeleton, options, plans, frames, &as_drawn)?;
+        let mut again = false;
+        for (track, curve, flat) in &moving {
+            if flat.is_none()
+                && options.keys == Keys::Linear
+                && authored(&clip.tracks[*track].data).is_some_and(|own| curve.len() >= own.len())
+            {
+                as_drawn[*track] = true;
+                again = true;
+            }
+        }
+        if again {
+            continue;
+        }
+        for (track, curve, flat) in moving {
+            if let Some(error) = flat {
+                fates[track] = Fate::Flattened { error };
+            }
+            result.tracks[track].data = TrackData::Curve(beyond(curve, &clip.tracks[track].data));
+        }
+        for (fate, as_drawn) in fates.iter_mut().zip(as_drawn) {
+            if as_drawn {
+                *fate = Fate::Kept("its own cubic keys are fewer");
+            }
+        }
+        return Ok(());
+    }
+}
+
+/// A track's index, its curve, and how far off it is where it was flattened to one key.
+type Reduced = (usize, Curve, Option<f64>);
+
+/// The reduced curves of the tracks planned for the world, but for those that play on `as_drawn`.
+fn attempt(
+    clip: &Clip,
+    skeleton: &Skeleton,
+    options: &Options,
+    plans: &[Plan],
+    frames: &FrameTimes,
+    as_drawn: &[bool],
+) -> Result<Vec<Reduced>, (usize, CurveError)> {
     let bound = options.max_error.expect("planned under a bound in the world");
     let between = if options.keys == Keys::Cubic { Between::Cubic } else { Between::Line };
+    let checked = metric::check_times(clip);
     let mut sources = Vec::new();
     for (k, track) in clip.tracks.iter().enumerate() {
         let (Some(node), true) = (track.binding.node, track.enabled) else { continue };
@@ -342,13 +390,13 @@ pub(super) fn reduce(
             Property::Scale => Part::Scale,
             _ => continue,
         };
-        let reduced = plans[k] == Plan::World;
+        let reduced = plans[k] == Plan::World && !as_drawn[k];
         sources.push(Source {
             track: k,
             node,
             part,
             data: &track.data,
-            times: reduced.then(|| frames.times(&track.data)),
+            times: reduced.then(|| sample_times(frames, &track.data, &checked)),
             tolerance: tolerance_of(track, options).unwrap_or(f64::INFINITY),
         });
     }
@@ -415,19 +463,35 @@ pub(super) fn reduce(
         share /= 2.0;
     }
     if options.sharing == Sharing::Together {
-        motion.decimate(Rules { bound: limit, refit: options.refit, steps: 3, hopeless: 6.0, points: 32 });
+        // Of a cubic a trial has twice the unknowns.
+        let points = if between == Between::Cubic { 20 } else { 12 };
+        motion.decimate(Rules { bound: limit, refit: options.refit, steps: 3, hopeless: 6.0, points });
     }
 
-    for (k, track) in motion.moving.iter().enumerate() {
-        let data = &clip.tracks[track.track].data;
-        let curve = if flat[k].is_some() { track.first_key() } else { track.curve() };
-        let curve = curve.map_err(|error| (track.track, error))?;
-        if let Some(error) = flat[k] {
-            fates[track.track] = Fate::Flattened { error };
-        }
-        result.tracks[track.track].data = TrackData::Curve(beyond(curve, data));
+    motion
+        .moving
+        .iter()
+        .zip(flat)
+        .map(|(track, flat)| {
+            let curve = if flat.is_some() { track.first_key() } else { track.curve() };
+            Ok((track.track, curve.map_err(|error| (track.track, error))?, flat))
+        })
+        .collect()
+}
+
+/// The times at which a track is sampled. A curved one is sampled at every time the result will be judged at as
+/// well, so that with all samples kept it is off nowhere.
+fn sample_times(frames: &FrameTimes, data: &TrackData, checked: &[f64]) -> Vec<f64> {
+    let times = frames.times(data);
+    if is_straight(data) || times.len() < 2 {
+        return times;
     }
-    Ok(())
+    let (first, last) = (times[0], times[times.len() - 1]);
+    let inside = checked.iter().copied().filter(|t| *t > first && *t < last);
+    let mut all: Vec<f64> = times.iter().copied().chain(inside).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    all.dedup();
+    all
 }
 
 /// The curve of a track that is cubic throughout, with tangents of its own.
