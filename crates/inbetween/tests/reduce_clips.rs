@@ -4,7 +4,7 @@ use inbetween::curve::CurveParts;
 use inbetween::glam::{DQuat, DVec3};
 use inbetween::metric::{Shell, measure};
 use inbetween::reduce::literal::Literal;
-use inbetween::reduce::{Fate, Keys, Options, Reduction, auto_error, reduce, reduce_one_of};
+use inbetween::reduce::{Fate, Keys, Options, Reduction, Sharing, auto_error, reduce, reduce_one_of};
 use inbetween::{
     Axis, AxisName, Binding, Clip, Curve, EulerBetween, EulerCurve, Extrapolation, Joint, Pivot, Property,
     ScaleInherit, Skeleton, SpanKind, Spans, Track, TrackData, Transform, ValueKind,
@@ -480,14 +480,37 @@ fn an_authored_cubic_never_grows() {
         Options { keys: Keys::Cubic, ..Options::world(0.0001) },
         Options { keys: Keys::Cubic, ..Options::per_track(Some(0.0001), None) },
         Options::per_track(Some(0.0001), None),
+        Options::world(0.01),
+        Options { sharing: Sharing::ByDepth, ..Options::world(0.01) },
     ] {
         let result = checked(&source, &skeleton, &options);
         assert_eq!(result.report.keys, 3, "{options:?}");
         assert_eq!(result.clip.tracks[0].data.curves()[0].span(0), SpanKind::Hermite);
     }
-    // Asked for straight lines in the world, it is sampled and the bound holds.
-    let lines = checked(&source, &skeleton, &Options::world(0.01));
-    assert!(lines.report.keys > 3);
+    // Where straight lines take fewer keys, they are taken.
+    let lines = checked(&source, &skeleton, &Options::world(2.0));
+    assert_eq!(lines.report.keys, 2);
+    assert_eq!(lines.clip.tracks[0].data.curves()[0].span(0), SpanKind::Linear);
+}
+
+#[test]
+fn what_hangs_on_a_track_that_stays_as_drawn_is_reduced_around_it() {
+    let at = |x| Transform { translation: DVec3::new(x, 0.0, 0.0), ..Transform::IDENTITY };
+    let skeleton =
+        Skeleton::new(vec![Joint::new("a", None, at(0.0)), Joint::new("b", Some(0), at(1.0))]).unwrap();
+    let values = vec![0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0, 1.0, 0.0];
+    let slopes = vec![0.0, 3.0, 0.0, 2.0, 0.0, 0.0, -3.0, 0.0, 0.0];
+    let drawn =
+        Curve::hermite(ValueKind::Vector(3), vec![0.0, 0.7, 2.0], values, slopes.clone(), slopes).unwrap();
+    let times = frames(200, 100.0);
+    let source = clip(vec![
+        track(0, "a", Property::Translation, drawn.clone()),
+        track(1, "b", Property::Translation, vectors(&times, |t| [1.0, (3.0 * t).sin(), 0.0])),
+    ]);
+    let result = checked(&source, &skeleton, &Options::world(0.001));
+    assert_eq!(result.clip.tracks[0].data, TrackData::Curve(drawn));
+    assert!(matches!(result.report.tracks[0].fate, Fate::Kept(_)));
+    assert!(result.clip.tracks[1].data.key_count() < 100);
 }
 
 #[test]

@@ -300,7 +300,7 @@ impl Reduce {
                 Err(other) => return Err(other),
                 Ok((result, clips)) => {
                     say_notes(&name, &notes, false);
-                    let source_size = std::fs::metadata(input).map_or(0, |m| m.len());
+                    let source_size = size_with_buffers(input);
                     let size = bytes.len() as u64;
                     let input = input.to_owned();
                     return Ok(FileDone {
@@ -612,6 +612,20 @@ impl Reduce {
             clips: clips.collect(),
         }
     }
+}
+
+/// Bytes of a file and of the buffers beside it, in which a `.gltf` keeps its keys and meshes.
+fn size_with_buffers(input: &Path) -> u64 {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
+    let beside = |document: &Value| -> u64 {
+        let buffers = document["buffers"].as_array().into_iter().flatten();
+        let uris = buffers.filter_map(|b| b["uri"].as_str()).filter(|uri| !uri.starts_with("data:"));
+        uris.map(|uri| size(&input.with_file_name(uri))).sum()
+    };
+    let is_gltf = input.extension().is_some_and(|e| e.eq_ignore_ascii_case("gltf"));
+    let document = is_gltf.then(|| std::fs::read(input).ok()).flatten();
+    let document = document.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    size(input) + document.as_ref().map_or(0, beside)
 }
 
 /// Share of the model's size that `--max-error auto` allows.
