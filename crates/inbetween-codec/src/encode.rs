@@ -18,7 +18,7 @@ use inbetween::{ScaleInherit, Transform, math};
 use crate::content::{
     Constant, Group, Lane, NodeConstants, RotationLanes, Target, Times, ValueLane, segment_start,
 };
-use crate::format::MAX_SEGMENT;
+use crate::format::{MAX_SEGMENT, lanes_mut};
 use crate::head::Kept;
 use crate::quantize::{Fitter, Form, MAX_NUMBER, QUARTERS, base, exp8, range};
 
@@ -728,7 +728,7 @@ fn run(
         scale8 = chosen.scale8;
         lanes.group.scales.push(scale8);
         for (lane, (numbers, quarter)) in
-            lanes_mut(&mut lanes.group).zip(chosen.numbers.into_iter().zip(chosen.quarters))
+            lanes_mut(&mut lanes.group).into_iter().zip(chosen.numbers.into_iter().zip(chosen.quarters))
         {
             lane.numbers.extend(numbers);
             lane.quarters.push(quarter);
@@ -771,15 +771,6 @@ impl Attempt {
         std::mem::swap(&mut self.quarters, &mut bench.quarters);
         std::mem::swap(&mut self.locals, &mut bench.locals);
     }
-}
-
-/// All lanes in order: those of the rotations, then the values.
-fn lanes_mut(group: &mut Group) -> impl Iterator<Item = &mut Lane> {
-    group
-        .rotations
-        .iter_mut()
-        .flat_map(|r| r.lanes.iter_mut())
-        .chain(group.values.iter_mut().map(|v| &mut v.lane))
 }
 
 fn with_exact(mut t: Transform, truth: &Transform, exact: [bool; 3]) -> Transform {

@@ -219,9 +219,7 @@ pub fn blend_override(
     weight: f32,
     mask: Option<&RuntimeMask>,
 ) {
-    check(below, layer, mask);
-    let weight = weight.clamp(0.0, 1.0);
-    dispatch!(level, simd => override_all(simd, &mut below.blocks, &layer.blocks, weight, mask.map(|m| &m.blocks[..])));
+    blend::<false>(level, below, layer, weight, mask);
 }
 
 /// Lays the differences in `layer` over `below` in place, by the additive rule of
@@ -236,15 +234,28 @@ pub fn blend_additive(
     weight: f32,
     mask: Option<&RuntimeMask>,
 ) {
-    check(below, layer, mask);
-    let weight = weight.clamp(0.0, 1.0);
-    dispatch!(level, simd => additive_all(simd, &mut below.blocks, &layer.blocks, weight, mask.map(|m| &m.blocks[..])));
+    blend::<true>(level, below, layer, weight, mask);
 }
 
-fn check(below: &RuntimePose, layer: &RuntimePose, mask: Option<&RuntimeMask>) {
+fn blend<const ADDITIVE: bool>(
+    level: Level,
+    below: &mut RuntimePose,
+    layer: &RuntimePose,
+    weight: f32,
+    mask: Option<&RuntimeMask>,
+) {
     assert_eq!(below.joints, layer.joints, "poses of one rig");
     if let Some(mask) = mask {
         assert_eq!(mask.blocks.len(), below.blocks.len(), "a mask of the same rig");
+    }
+    let weight = weight.clamp(0.0, 1.0);
+    let mask = mask.map(|m| &m.blocks[..]);
+    let (below, layer) = (&mut below.blocks[..], &layer.blocks[..]);
+    // Chosen outside the dispatch, so that each is compiled whole for the level.
+    if ADDITIVE {
+        dispatch!(level, simd => additive_all(simd, below, layer, weight, mask));
+    } else {
+        dispatch!(level, simd => override_all(simd, below, layer, weight, mask));
     }
 }
 
