@@ -6,7 +6,7 @@
 //! say twice as much with half the numbers.
 //!
 //! Turning the axes must not spoil weights given at the query. Columns are therefore
-//! turned only within a *group* (the columns of a channel), where the reference weights are
+//! turned only within a *group* (the database chooses them), where the reference weights are
 //! w₀. For query weights w and the group's smallest ratio m = min w[c]/w₀[c],
 //!
 //! ```text
@@ -16,13 +16,15 @@
 //! with y the group's principal coordinates of √w₀·d; leaving axes away keeps the "≥".
 //! When a whole group is made heavier or lighter this is an equality; when its columns
 //! change against each other the bound is merely weaker, and the search slower, never wrong.
-//! Larger groups (all of the pose, all of the path) say a tenth more with as many axes, but
-//! one channel switched off then takes the bounds of its whole group away.
+//! Larger groups say more with as many axes, but one column switched off then takes the
+//! bounds of its whole group away.
 //!
 //! Rounding is paid for openly: places on an axis are widened by more than any
 //! rounding error of their computation, and bounds are lowered by one part in ten thousand.
 
 use fearless_simd::{Level, Simd, dispatch};
+
+use crate::rows::LANES;
 
 /// Lowers every bound below what f32 rounding in a row's cost can take away.
 const CAUTION: f64 = 1.0 - 1e-4;
@@ -238,19 +240,48 @@ fn project(rows: &[f32], columns: usize, matrix: &[f64], axes: usize) -> Vec<f32
     let matrix: Vec<f32> = matrix.iter().map(|m| *m as f32).collect();
     let count = rows.len() / columns;
     let mut out = vec![0.0f32; count * axes];
-    dispatch!(Level::new(), s => s.vectorize(
-        #[inline(always)]
-        || {
-            for (row, out) in rows.chunks_exact(columns).zip(out.chunks_exact_mut(axes)) {
-                for (value, shares) in row.iter().zip(matrix.chunks_exact(axes)) {
-                    for (y, share) in out.iter_mut().zip(shares) {
-                        *y += value * share;
-                    }
+    // Four axes at a time, or sixteen, whose sums stay in registers.
+    let mut first = 0;
+    while first < axes {
+        let wide = axes - first >= LANES;
+        dispatch!(Level::new(), s => s.vectorize(
+            #[inline(always)]
+            || {
+                if wide {
+                    project_some::<LANES>(rows, columns, &matrix, axes, first, &mut out);
+                } else {
+                    project_some::<4>(rows, columns, &matrix, axes, first, &mut out);
                 }
             }
-        }
-    ));
+        ));
+        first += if wide { LANES } else { 4 };
+    }
     out
+}
+
+/// The coordinates on axes `first..first + N`.
+#[inline(always)]
+fn project_some<const N: usize>(
+    rows: &[f32],
+    columns: usize,
+    matrix: &[f32],
+    axes: usize,
+    first: usize,
+    out: &mut [f32],
+) {
+    let mut shares = vec![[0.0f32; N]; columns];
+    for (share, all) in shares.iter_mut().zip(matrix.chunks_exact(axes)) {
+        share.copy_from_slice(&all[first..first + N]);
+    }
+    for (row, out) in rows.chunks_exact(columns).zip(out.chunks_exact_mut(axes)) {
+        let mut sums = [0.0f32; N];
+        for (value, share) in row.iter().zip(&shares) {
+            for k in 0..N {
+                sums[k] += value * share[k];
+            }
+        }
+        out[first..first + N].copy_from_slice(&sums);
+    }
 }
 
 /// The covariance of some columns of some rows, each column times its root weight.

@@ -186,11 +186,12 @@ impl Rows {
             RowFormat::F32 => {
                 let mut rows = Aligned::zeros(blocks * columns * LANES);
                 for (block, out) in rows.lanes_mut().chunks_exact_mut(columns.max(1)).enumerate() {
-                    for lane in 0..LANES {
-                        let values = row((block * LANES + lane).min(slots - 1));
-                        for (column, value) in out.iter_mut().zip(values) {
-                            column[lane] = *value;
-                        }
+                    // The 16 rows side by side first, so that each is fetched whole, then a
+                    // column at a time.
+                    let source: [&[f32]; LANES] =
+                        std::array::from_fn(|lane| &row((block * LANES + lane).min(slots - 1))[..columns]);
+                    for (at, column) in out.iter_mut().enumerate() {
+                        *column = std::array::from_fn(|lane| source[lane][at]);
                     }
                 }
                 Self::F32(rows)
