@@ -201,9 +201,14 @@ pub fn clips_of(
         });
         let Some(found) = found else {
             return Err(Failure::wrong(format!(
-                "clip {:?} of the database is not in {} as it was baked; the database is stale, so bake it again",
+                "clip {:?} of the database is not in {} as it was baked; {}",
                 wanted.name,
-                if wanted.file.is_empty() { "the given files" } else { &wanted.file }
+                if files.is_empty() { &wanted.file } else { "the given files" },
+                if files.is_empty() {
+                    "the database is stale, so bake it again"
+                } else {
+                    "give all files of its clips, or bake the database again"
+                }
             )));
         };
         clips.push(found.clone());
