@@ -295,9 +295,11 @@ fn clip_section(out: &mut String, f: usize, i: usize, file: &FilePage<'_>, clip:
     let bones = file.source_skeleton.joints().iter().filter(|j| j.parent.is_some()).count();
     if bones >= 3 && clip.source.duration() > 0.0 {
         let options = figure::Strip { height: 190.0, ..figure::Strip::default() };
-        let mut svg = Svg::new(WIDTH, options.height);
-        figure::strip(&mut svg, file.result_skeleton, clip.result, &options, 0.0, WIDTH);
-        out.push_str(&svg.element(&format!("poses of {name}")));
+        if let Some(layout) = figure::lay_out(file.result_skeleton, clip.result, &options, WIDTH) {
+            let mut svg = Svg::new(WIDTH, layout.height);
+            figure::draw(&mut svg, &layout, 0.0);
+            out.push_str(&svg.element(&format!("poses of {name}")));
+        }
     }
     let mut panels = Vec::new();
     if let Some(node) = clip.found.worst_node().filter(|n| n.distance > 0.0) {

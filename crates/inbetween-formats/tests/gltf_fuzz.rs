@@ -14,3 +14,12 @@ fn survives(bytes: &[u8]) {
 fn a_span_between_times_too_large_to_halve_is_fitted_as_it_is() {
     survives(include_bytes!("../../../testdata/fuzz/gltf/span-wider-than-f64-can-halve.glb"));
 }
+
+#[test]
+fn curves_over_times_without_end_add_no_more_keys_than_a_file_may() {
+    let bytes = include_bytes!("../../../testdata/fuzz/gltf/keys-without-end.glb");
+    survives(bytes);
+    let read = import(&Input::alone(bytes, "found.glb"), &ReadOptions::default()).unwrap();
+    let written = write(&read, &WriteOptions::default()).unwrap();
+    assert!(written.bytes.len() < 6 << 20, "{} bytes from {}", written.bytes.len(), bytes.len());
+}

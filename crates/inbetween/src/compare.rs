@@ -121,7 +121,8 @@ pub fn judged_times(clips: &[&Clip]) -> Vec<f64> {
             times.push(0.5 * (keys[i - 1] + t));
         }
         if is_jump(t) {
-            times.push(t - 2.0 * hair(t));
+            // Nothing plays before the first key.
+            times.push(if i > 0 { t - 2.0 * hair(t) } else { t });
             times.push(t + 2.0 * hair(t));
         } else {
             times.push(t);

@@ -15,7 +15,7 @@ use super::{Anchor, Canvas, Ink, Pen};
 pub struct Strip {
     /// Number of poses, at even times from the clip's start to its end.
     pub poses: usize,
-    /// Height, pixels.
+    /// Largest height, pixels; a long row of poses needs less.
     pub height: f64,
     /// Turns the view about +Y from straight at the side, radians.
     pub yaw: f64,
@@ -30,9 +30,27 @@ impl Default for Strip {
 /// One pose's bones: both ends in the world.
 type Bones = Vec<(DVec3, DVec3)>;
 
-/// Draws `clip` of `skeleton` into the canvas from `top` down, `width` pixels wide. A skeleton
-/// without joints leaves it empty.
-pub fn strip(canvas: &mut dyn Canvas, skeleton: &Skeleton, clip: &Clip, strip: &Strip, top: f64, width: f64) {
+/// A strip ready to be drawn: poses side by side, and how they are seen.
+pub struct Layout {
+    poses: Vec<Bones>,
+    times: Vec<f64>,
+    right: DVec3,
+    toward: DVec3,
+    /// Lower left and upper right corner of what is drawn, metres; the ground is in it.
+    corners: [DVec2; 2],
+    width: f64,
+    /// Pixels of a metre.
+    scale: f64,
+    /// Height it takes, pixels.
+    pub height: f64,
+}
+
+const SIDES: f64 = 14.0;
+const WORDS: f64 = 18.0;
+
+/// Lays out poses of `clip` in a strip `width` pixels wide. `None` where nothing can be drawn: a
+/// skeleton without joints.
+pub fn lay_out(skeleton: &Skeleton, clip: &Clip, strip: &Strip, width: f64) -> Option<Layout> {
     let count = strip.poses.max(1);
     let time = |i: usize| {
         let u = if count == 1 { 0.0 } else { i as f64 / (count - 1) as f64 };
@@ -61,8 +79,17 @@ pub fn strip(canvas: &mut dyn Canvas, skeleton: &Skeleton, clip: &Clip, strip: &
             }
         }
     }
-    let times: Vec<f64> = (0..count).map(time).collect();
-    draw(canvas, &poses, right, toward, (width, strip.height), top, &times);
+    let points = || poses.iter().flatten().flat_map(|(a, b)| [*a, *b]).map(|p| DVec2::new(p.dot(right), p.y));
+    let low = points().fold(DVec2::new(f64::INFINITY, 0.0), DVec2::min);
+    let high = points().fold(DVec2::splat(f64::NEG_INFINITY), DVec2::max);
+    if low.x > high.x {
+        return None;
+    }
+    let span = (high - low).max(DVec2::splat(1e-9));
+    let scale = ((width - 2.0 * SIDES) / span.x).min((strip.height - SIDES - WORDS) / span.y);
+    let height = span.y * scale + SIDES + WORDS;
+    let times = (0..count).map(time).collect();
+    Some(Layout { poses, times, right, toward, corners: [low, high], width, scale, height })
 }
 
 fn bones(skeleton: &Skeleton, clip: &Clip, time: f64) -> Bones {
@@ -94,29 +121,16 @@ fn extent(bones: &Bones) -> f64 {
     if low.x > high.x { 0.0 } else { (high - low).length() }
 }
 
-fn draw(
-    canvas: &mut dyn Canvas,
-    poses: &[Bones],
-    right: DVec3,
-    toward: DVec3,
-    (w, h): (f64, f64),
-    top: f64,
-    times: &[f64],
-) {
+/// Draws a strip into the canvas from `top` down.
+pub fn draw(canvas: &mut dyn Canvas, layout: &Layout, top: f64) {
+    let Layout { poses, times, right, toward, corners: [low, high], width: w, scale, height: h } = layout;
+    let (right, toward, scale) = (*right, *toward, *scale);
     let flat = |p: DVec3| DVec2::new(p.dot(right), p.y);
-    let points = || poses.iter().flatten().flat_map(|(a, b)| [flat(*a), flat(*b)]);
-    let low = points().fold(DVec2::new(f64::INFINITY, 0.0), DVec2::min);
-    let high = points().fold(DVec2::splat(f64::NEG_INFINITY), DVec2::max);
-    if low.x > high.x {
-        return;
-    }
-    let span = (high - low).max(DVec2::splat(1e-9));
-    let (sides, words) = (14.0, 18.0);
-    let scale = ((w - 2.0 * sides) / span.x).min((h - sides - words) / span.y);
+    let span = *high - *low;
     let left = 0.5 * (w - scale * span.x);
-    let put = |p: DVec2| (left + (p.x - low.x) * scale, top + h - words - (p.y - low.y) * scale);
+    let put = |p: DVec2| (left + (p.x - low.x) * scale, top + h - WORDS - (p.y - low.y) * scale);
     let ground = put(DVec2::ZERO).1;
-    canvas.line(&[(0.0, ground), (w, ground)], Pen::solid(Ink::Frame, 1.0));
+    canvas.line(&[(0.0, ground), (*w, ground)], Pen::solid(Ink::Frame, 1.0));
     let width = (0.016 * span.y * scale).clamp(1.2, 4.0);
     let mut written = f64::NEG_INFINITY;
     for (pose, time) in poses.iter().zip(times) {
@@ -160,7 +174,10 @@ mod tests {
     fn a_walk_is_drawn_from_left_to_right_with_a_time_under_each_pose() {
         let walk = demo::walk();
         let mut svg = Svg::new(900.0, 240.0);
-        strip(&mut svg, &walk.skeleton, &walk.clips[0], &Strip { poses: 5, ..Strip::default() }, 0.0, 900.0);
+        let strip = Strip { poses: 5, ..Strip::default() };
+        let layout = lay_out(&walk.skeleton, &walk.clips[0], &strip, 900.0).expect("a figure");
+        assert!(layout.height <= strip.height);
+        draw(&mut svg, &layout, 0.0);
         let text = svg.document("walk");
         let at = |time: &str| {
             let head = &text[..text.find(time).expect("the time is written")];
@@ -181,7 +198,9 @@ mod tests {
             (&Skeleton::default(), &ball.clips[0]),
         ] {
             let mut svg = Svg::new(400.0, 100.0);
-            strip(&mut svg, skeleton, clip, &Strip::default(), 0.0, 400.0);
+            if let Some(layout) = lay_out(skeleton, clip, &Strip::default(), 400.0) {
+                draw(&mut svg, &layout, 0.0);
+            }
             assert!(!svg.document("x").contains("NaN"));
         }
     }

@@ -12,7 +12,7 @@ use inbetween::{
 use serde_json::{Map, Value, json};
 
 use super::container::{Buffer, Document};
-use super::keys::{Class, Keys, Motion, Shape, class, track_breaks};
+use super::keys::{Class, Fidelity, Keys, Motion, Shape, class, track_breaks};
 use super::rebuild::{set_transform, use_extension};
 use crate::{Import, Note, Severity};
 
@@ -194,13 +194,13 @@ fn skins(skeleton: &Skeleton, rest: &LocalPose, roots: &[usize], json: &mut Valu
 }
 
 /// Takes pivots into the tracks: a node that turns or is scaled about a point other than its
-/// origin also moves. Its translation gets a track that says so, within `tolerance` metres.
-pub(super) fn fold_pivots(import: &mut Import, tolerance: f64) {
+/// origin also moves. Its translation gets a track that says so, as near as `fidelity` says, in metres.
+pub(super) fn fold_pivots(import: &mut Import, fidelity: Fidelity) {
     let skeleton = &import.skeleton;
     let pivoted: Vec<usize> = (0..skeleton.len()).filter(|&i| skeleton.joints()[i].pivot.is_some()).collect();
     for clip in &mut import.clips {
         for &node in &pivoted {
-            fold_pivot(clip, skeleton, node, tolerance);
+            fold_pivot(clip, skeleton, node, fidelity);
         }
     }
     let mut joints = skeleton.joints().to_vec();
@@ -241,7 +241,7 @@ fn curve_of(keys: &Keys) -> Option<Curve> {
 
 /// Nodes that do not take over their parent's scale get the scale that undoes it, where it is the
 /// same along all axes (along several, a turned child would shear). They then inherit in full.
-pub(super) fn fold_scales(import: &mut Import, tolerance: f64) {
+pub(super) fn fold_scales(import: &mut Import, fidelity: Fidelity) {
     let mut joints = import.skeleton.joints().to_vec();
     let ignoring = (0..joints.len()).filter(|&i| joints[i].inherit == ScaleInherit::Ignore);
     let ignoring: Vec<(usize, usize)> = ignoring.filter_map(|i| Some((i, joints[i].parent?))).collect();
@@ -291,7 +291,7 @@ pub(super) fn fold_scales(import: &mut Import, tolerance: f64) {
             });
             let classes = classes.collect();
             let motion = Motion { kind: ValueKind::Vector(3), eval: &eval, breaks, classes, start: range.0 };
-            let Some(curve) = curve_of(&motion.keys(tolerance)) else { continue };
+            let Some(curve) = curve_of(&motion.keys(fidelity)) else { continue };
             let binding = Binding::node(node, joints[node].name.as_str(), Property::Scale);
             let rest = (rest / rest_above).to_array().to_vec();
             changed.push(Track::new(binding, TrackData::Curve(curve), rest));
@@ -326,7 +326,7 @@ fn parent_scales(clip: &Clip, node: usize) -> Vec<DVec3> {
     times.iter().map(|&t| DVec3::from_slice(&track.value_at(t))).collect()
 }
 
-fn fold_pivot(clip: &mut Clip, skeleton: &Skeleton, node: usize, tolerance: f64) {
+fn fold_pivot(clip: &mut Clip, skeleton: &Skeleton, node: usize, fidelity: Fidelity) {
     let joint = &skeleton.joints()[node];
     let Some(pivot) = &joint.pivot else { return };
     let of = |property: Property| {
@@ -368,7 +368,7 @@ fn fold_pivot(clip: &mut Clip, skeleton: &Skeleton, node: usize, tolerance: f64)
     });
     let classes = classes.collect();
     let motion = Motion { kind: ValueKind::Vector(3), eval: &eval, breaks, classes, start: range.0 };
-    let keys = motion.keys(tolerance);
+    let keys = motion.keys(fidelity);
     let Some(curve) = curve_of(&keys) else { return };
     let rest = matrix(&pivot.fold(joint.rest)).translation.to_array().to_vec();
     let folded = Track::new(

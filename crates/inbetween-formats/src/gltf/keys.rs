@@ -10,7 +10,7 @@
 use inbetween::glam::DQuat;
 use inbetween::math;
 use inbetween::spline::Cubic;
-use inbetween::{Axis, Curve, EulerBetween, Extrapolation, SpanKind, Track, TrackData, ValueKind};
+use inbetween::{Axis, Clip, Curve, EulerBetween, Extrapolation, SpanKind, Track, TrackData, ValueKind};
 
 /// A sampler's interpolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,9 +123,9 @@ impl Keys {
     }
 }
 
-/// The keys of a track whose clip covers `range`, within `tolerance` in the track's own unit
-/// (radians for rotations) where they have to be converted.
-pub(super) fn keys_of(track: &Track, range: (f64, f64), tolerance: f64) -> Keys {
+/// The keys of a track whose clip covers `range`, as near as `fidelity` says where they have to be
+/// converted.
+pub(super) fn keys_of(track: &Track, range: (f64, f64), fidelity: Fidelity) -> Keys {
     if let TrackData::Curve(curve) = &track.data
         && let Some(keys) = same_words(curve, range)
     {
@@ -136,7 +136,7 @@ pub(super) fn keys_of(track: &Track, range: (f64, f64), tolerance: f64) -> Keys 
     let (breaks, why) = track_breaks(&track.data, range);
     let classes = breaks.windows(2).map(|w| class(&track.data, w[0], w[1])).collect();
     let motion = Motion { kind, eval: &eval, breaks, classes, start: range.0 };
-    let mut keys = motion.keys(tolerance);
+    let mut keys = motion.keys(fidelity);
     keys.converted = Some(Converted { why, ..keys.converted.unwrap_or_default() });
     keys
 }
@@ -355,8 +355,25 @@ pub(super) struct Motion<'a> {
 /// Spans shorter than this are not halved again, seconds.
 const SHORTEST: f64 = 1e-4;
 
-/// A track that takes more keys than this is left as near as it came.
+/// Keys that fitting may add over a whole file, whatever its curves do.
 const MOST_FITTED: usize = 1 << 20;
+
+/// How near fitted keys come to a track.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fidelity {
+    /// In the track's own unit, radians for rotations.
+    pub(super) tolerance: f64,
+    /// Keys that may be added to a track; beyond it the track is left as near as it came.
+    room: usize,
+}
+
+impl Fidelity {
+    /// `tolerance` for all tracks of a file, which share the room there is.
+    pub(super) fn of(clips: &[Clip], tolerance: f64) -> Self {
+        let tracks: usize = clips.iter().map(|c| c.tracks.len()).sum();
+        Self { tolerance, room: (MOST_FITTED / tracks.max(1)).clamp(256, 1 << 14) }
+    }
+}
 
 /// How far beside a time to look for what a curve runs towards there. Repetition computes where a
 /// pass begins with a few roundings, so the next f64 may still lie in the pass before.
@@ -369,6 +386,8 @@ struct Fit<'a> {
     motion: &'a Motion<'a>,
     cubic: bool,
     tolerance: f64,
+    /// Keys at which fitting stops.
+    most: usize,
     times: Vec<f64>,
     values: Vec<f64>,
     arrive: Vec<f64>,
@@ -379,13 +398,13 @@ struct Fit<'a> {
 
 impl Motion<'_> {
     /// The keys, with steps or straight spans where these say it exactly.
-    pub(super) fn keys(&self, tolerance: f64) -> Keys {
+    pub(super) fn keys(&self, fidelity: Fidelity) -> Keys {
         let most = self.classes.iter().copied().max().unwrap_or(Class::Constant);
         if most == Class::Constant && self.breaks.len() > 1 || self.kind == ValueKind::Switch {
             return self.steps();
         }
-        let straight = self.fit(false, tolerance);
-        let smooth = (most == Class::Smooth && self.breaks.len() > 1).then(|| self.fit(true, tolerance));
+        let straight = self.fit(false, fidelity);
+        let smooth = (most == Class::Smooth && self.breaks.len() > 1).then(|| self.fit(true, fidelity));
         let w = self.kind.width();
         let bytes = |f: &Fit<'_>| f.times.len() * (1 + w * if f.cubic { 3 } else { 1 });
         let fit = match smooth {
@@ -440,11 +459,12 @@ impl Motion<'_> {
         Keys { shape: Shape::Step, kind: self.kind, times, values, converted: None }
     }
 
-    fn fit(&self, cubic: bool, tolerance: f64) -> Fit<'_> {
+    fn fit(&self, cubic: bool, fidelity: Fidelity) -> Fit<'_> {
         let mut fit = Fit {
             motion: self,
             cubic,
-            tolerance,
+            tolerance: fidelity.tolerance,
+            most: self.breaks.len() + fidelity.room,
             times: Vec::new(),
             values: Vec::new(),
             arrive: Vec::new(),
@@ -563,7 +583,7 @@ impl Fit<'_> {
             let allowed = self.tolerance.max(size * f64::from(f32::EPSILON));
             // f32 cannot tell times apart that are closer than its spacing there.
             let shortest = SHORTEST.max(4.0 * f64::from(f32::EPSILON) * a.abs().max(b.abs()));
-            if off > allowed && b - a > shortest && self.times.len() < MOST_FITTED {
+            if off > allowed && b - a > shortest && self.times.len() < self.most {
                 let middle = 0.5 * (a + b);
                 let vm = self.aligned(middle, va);
                 self.span(class, a, va, middle, &vm);

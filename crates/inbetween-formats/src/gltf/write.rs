@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::accessor::{Accessors, Component};
 use super::container::{Document, encode_data_uri, join_glb};
-use super::keys::{Converted, Keys, Shape, keys_of};
+use super::keys::{Converted, Fidelity, Keys, Shape, keys_of};
 use super::read::{self, Identity, ReadClip, identity};
 use super::rebuild::{self, Array, Arrays, Ref};
 use super::{Place, fresh, pointer};
@@ -100,8 +100,9 @@ pub fn write(import: &Import, options: &WriteOptions) -> Result<Written, FormatE
         }
         _ => {
             convention::to_house(&mut own_units);
-            fresh::fold_pivots(&mut own_units, options.tolerance);
-            fresh::fold_scales(&mut own_units, options.tolerance);
+            let fidelity = Fidelity::of(&own_units.clips, options.tolerance);
+            fresh::fold_pivots(&mut own_units, fidelity);
+            fresh::fold_scales(&mut own_units, fidelity);
             built = fresh::document(&own_units, &mut notes);
             &built
         }
@@ -132,7 +133,7 @@ struct Writer<'a> {
     document: &'a Document,
     json: Value,
     skeleton: &'a Skeleton,
-    tolerance: f64,
+    fidelity: Fidelity,
     notes: Vec<Note>,
     originals: Vec<ReadClip>,
     /// Tracks of the originals that drive the same thing: clip and track.
@@ -169,7 +170,7 @@ impl<'a> Writer<'a> {
             document,
             json: document.json.clone(),
             skeleton,
-            tolerance: options.tolerance,
+            fidelity: Fidelity::of(clips, options.tolerance),
             notes,
             originals,
             same,
@@ -233,7 +234,7 @@ impl<'a> Writer<'a> {
         let range = (clip.start(), clip.end());
         let mut keyed: Vec<Option<Keys>> = plans
             .iter()
-            .map(|(_, track, kept)| kept.is_none().then(|| keys_of(track, range, self.tolerance)))
+            .map(|(_, track, kept)| kept.is_none().then(|| keys_of(track, range, self.fidelity)))
             .collect();
         keyed.iter_mut().flatten().for_each(|keys| keys.end_at(clip.end()));
         self.last_until(clip, &plans, &mut keyed);
@@ -430,7 +431,7 @@ impl<'a> Writer<'a> {
         });
         if let Some(i) = cheapest {
             let range = (clip.start(), clip.end());
-            let mut keys = keyed[i].take().unwrap_or_else(|| keys_of(plans[i].1, range, self.tolerance));
+            let mut keys = keyed[i].take().unwrap_or_else(|| keys_of(plans[i].1, range, self.fidelity));
             keys.extend_to(clip.end());
             keyed[i] = Some(keys);
         }
@@ -478,7 +479,7 @@ impl<'a> Writer<'a> {
             let bytes = values.iter().map(|&v| u8::from(v != 0.0)).collect();
             Array { component: Component::U8, kind, normalized: false, count, bytes }
         } else if let Some(component) = stored.filter(|_| keys.shape != Shape::Cubic)
-            && let Some(bytes) = quantised(&values, component, self.tolerance)
+            && let Some(bytes) = quantised(&values, component, self.fidelity.tolerance)
         {
             Array { component, kind, normalized: true, count, bytes }
         } else {
