@@ -4,6 +4,7 @@
 //! nothing half-written; an input is never overwritten. A reader that closes the pipe early
 //! (`| head`) ends the command quietly.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,11 +59,28 @@ impl From<FormatError> for Failure {
 /// What a command returns.
 pub type Outcome = Result<(), Failure>;
 
+thread_local! {
+    /// What [`heard`] has collected so far.
+    static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Does `work` and also gives back what it wrote to standard output from this thread.
+pub fn heard<T>(work: impl FnOnce() -> T) -> (T, String) {
+    HEARD.set(Some(String::new()));
+    let done = work();
+    (done, HEARD.take().unwrap_or_default())
+}
+
 /// Writes text to standard output as it is.
 ///
 /// # Errors
 /// [`Failure::ClosedPipe`] if nobody reads it.
 pub fn print(text: &str) -> Outcome {
+    HEARD.with_borrow_mut(|heard| {
+        if let Some(heard) = heard {
+            heard.push_str(text);
+        }
+    });
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
         if error.kind() == std::io::ErrorKind::BrokenPipe {

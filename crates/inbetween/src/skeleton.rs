@@ -225,6 +225,24 @@ impl Skeleton {
         Self::new(joints).expect("a new root makes no cycle")
     }
 
+    /// The same tree with every end site ([`Joint::tips`]) as a node of its own, at the end of the
+    /// list and called after its joint (`Head_end`, or `Head_end1` and on where it has several);
+    /// every other index stays what it was. For formats that know points only as nodes.
+    pub fn with_end_nodes(&self) -> Self {
+        let mut joints = self.joints.clone();
+        for (index, joint) in self.joints.iter().enumerate() {
+            for (i, &tip) in joint.tips.iter().enumerate() {
+                let number = if joint.tips.len() > 1 { (i + 1).to_string() } else { String::new() };
+                let rest = Transform { translation: tip, ..Transform::IDENTITY };
+                let mut end = Joint::new(format!("{}_end{number}", joint.name), Some(index), rest);
+                end.kind = joint.kind;
+                joints.push(end);
+            }
+            joints[index].tips.clear();
+        }
+        Self::new(joints).expect("leaves make no cycle")
+    }
+
     /// Sets how far the skin on each node reaches; see [`Joint::reach`].
     pub fn set_reach(&mut self, joint: usize, reach: Option<f64>) {
         self.joints[joint].reach = reach;
@@ -234,6 +252,24 @@ impl Skeleton {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn end_sites_become_leaves_behind_the_nodes_there_were() {
+        let mut head = Joint::new("Head", Some(1), Transform::IDENTITY);
+        head.tips = vec![DVec3::Y];
+        let mut root = Joint::new("root", None, Transform::IDENTITY);
+        root.tips = vec![DVec3::X, DVec3::Z];
+        let with = Skeleton::new(vec![head, root]).unwrap().with_end_nodes();
+        let said = |i: usize| {
+            let j: &Joint = &with.joints()[i];
+            (j.name.as_str(), j.parent, j.rest.translation)
+        };
+        assert_eq!(with.len(), 5);
+        assert_eq!(said(2), ("Head_end", Some(0), DVec3::Y));
+        assert_eq!(said(3), ("root_end1", Some(1), DVec3::X));
+        assert_eq!(said(4), ("root_end2", Some(1), DVec3::Z));
+        assert!(with.joints().iter().all(|j| j.tips.is_empty()));
+    }
 
     #[test]
     fn children_may_stand_before_their_parents() {

@@ -75,6 +75,9 @@ pub struct Convert {
     /// Add one frame back to the first pose at the end, for loops that are a frame short
     #[arg(long)]
     close_loop: bool,
+    /// Write end sites (BVH) as nodes of their own, called after their joint: Head_end
+    #[arg(long)]
+    end_nodes: bool,
     /// A file for each clip, called after it
     #[arg(long)]
     split: bool,
@@ -137,6 +140,9 @@ impl Convert {
         let mut import = self.read.read(input)?;
         say_notes(&input.display().to_string(), &import.notes, false);
         let chosen = find_clips(&import.clips, &self.clip, input)?;
+        if self.end_nodes && matches!(import.source, Source::None) {
+            import.skeleton = import.skeleton.with_end_nodes();
+        }
         if self.root_motion == Some(RootMotion::Extract) {
             for &i in &chosen {
                 self.give_parent(&mut import, i, input)?;
@@ -238,16 +244,7 @@ impl Convert {
         file: &Path,
     ) -> Result<Clip, Failure> {
         let wrong = |text: String| Failure::wrong(format!("{}: {text}", file.display()));
-        let node = match &self.root {
-            Some(name) => match skeleton.find(name)[..] {
-                [node] => node,
-                [] => return Err(wrong(format!("there is no node called {name:?}; `info` lists them"))),
-                _ => return Err(wrong(format!("several nodes are called {name:?}: ambiguous"))),
-            },
-            None => root_motion::guess_root(clip, skeleton).ok_or_else(|| {
-                wrong(format!("clip {:?} moves no node, so it has no root motion", clip.name))
-            })?,
-        };
+        let node = self.root_node(clip, skeleton, file)?;
         let rotation = if self.keep_heading { RootRotation::Keep } else { RootRotation::Yaw };
         let parts = RootParts { rotation, ..RootParts::default() };
         let to = match how {

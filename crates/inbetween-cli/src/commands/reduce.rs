@@ -194,7 +194,7 @@ impl Reduce {
         if let Some(path) = &self.report
             && !done.is_empty()
         {
-            let page = report::page(&done.iter().map(|d| self.page(d)).collect::<Vec<_>>());
+            let page = report::reduction(&done.iter().map(|d| self.page(d)).collect::<Vec<_>>());
             let inputs: Vec<&Path> = self.files.iter().map(PathBuf::as_path).collect();
             write_file(path, page.as_bytes(), &inputs)?;
         }

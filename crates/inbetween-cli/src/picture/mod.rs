@@ -4,6 +4,7 @@
 //! named by what they stand for ([`Ink`]), so that a page can turn dark without drawing anew.
 
 pub mod figure;
+pub mod page;
 pub mod panel;
 pub mod png;
 pub mod svg;
