@@ -15,8 +15,8 @@ use crate::commands::shell_words;
 use crate::curves;
 use crate::input::shown_name;
 use crate::picture::figure;
-use crate::picture::panel::{Line, Panel, Strip, stack};
 use crate::picture::page;
+use crate::picture::panel::{Line, Panel, Strip, stack};
 use crate::picture::svg::{Svg, escape};
 use crate::units::{short, show_length};
 

@@ -38,14 +38,12 @@ joint = \"RightFoot\"
 [[channel]]
 type = \"joint_velocity\"
 joint = \"LeftFoot\"
+weight = 0.3
 
 [[channel]]
 type = \"joint_velocity\"
 joint = \"RightFoot\"
-
-[[channel]]
-type = \"joint_velocity\"
-joint = \"Hips\"
+weight = 0.3
 
 [[channel]]
 type = \"trajectory_position\"
@@ -213,8 +211,7 @@ impl Story {
     }
 
     fn link(&mut self, file: &str, what: &str) {
-        let _ =
-            write!(self.body, "<p><a href=\"{0}\">{0}</a>: {1}</p>", escape(file), escape(what));
+        let _ = write!(self.body, "<p><a href=\"{0}\">{0}</a>: {1}</p>", escape(file), escape(what));
     }
 
     fn page(&self) -> String {

@@ -26,7 +26,7 @@ td a{color:inherit;overflow-wrap:anywhere}
 .worst{border-left:4px solid var(--mark);padding:6px 14px;margin:12px 0;background:color-mix(in srgb,var(--mark) 7%,transparent);border-radius:0 8px 8px 0}
 .good{color:var(--s2);font-weight:600}
 svg{display:block;width:100%;height:auto;margin:6px 0}
-pre{background:var(--grid);border-radius:8px;padding:10px 12px;font-size:12.5px;line-height:1.45;overflow-x:auto;margin:8px 0}
+pre{background:var(--grid);border-radius:8px;padding:10px 12px;font-size:12.5px;line-height:1.45;overflow:auto;max-height:26em;margin:8px 0}
 pre b{font-weight:650}
 details{margin:10px 0}summary{cursor:pointer;color:var(--quiet)}
 ul{margin:6px 0;padding-left:20px}li{overflow-wrap:anywhere}
