@@ -5,25 +5,12 @@ use std::fmt::Write as _;
 use inbetween::glam::DVec3;
 use inbetween_match::{Explanation, Judgement, MotionDatabase, Recording, RowCost, Schema, Script};
 
+use crate::picture::page::page;
 use crate::picture::panel::{Line, Panel, stack, thinned};
-use crate::picture::svg::{Svg, escape, style};
+use crate::picture::svg::{Svg, escape};
 use crate::picture::{Anchor, Canvas, Ink, Pen, nice_step};
 
 const WIDTH: f64 = 900.0;
-
-fn page(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>{0}</title><style>{1} body{{font:15px/1.5 system-ui,sans-serif;max-width:940px;margin:24px auto;padding:0 16px;\
-         color:var(--text);background:var(--paper)}} svg{{width:100%;height:auto}} table{{border-collapse:collapse;font-variant-numeric:tabular-nums}}\
-         td,th{{padding:2px 10px;text-align:right;border-bottom:1px solid var(--grid)}} td:first-child,th:first-child{{text-align:left}}\
-         .warn{{color:var(--mark)}} .bar{{display:inline-block;height:9px;background:var(--s0);vertical-align:middle}}</style>\
-         <h1>{0}</h1>{2}</html>\n",
-        escape(title),
-        style(),
-        body
-    )
-}
 
 /// Lines on the ground seen from above, with one scale both ways.
 struct Ground {
@@ -139,7 +126,7 @@ pub fn explanation(
                 database.len()
             );
         }
-        None => body.push_str("<p class=\"warn\"><b>No pose is admitted.</b></p>"),
+        None => body.push_str("<p class=\"worst\"><b>No pose is admitted.</b></p>"),
     }
     let mut ground = Ground::new();
     let stride = database.len().div_ceil(400).max(1);
@@ -182,7 +169,7 @@ pub fn explanation(
             let bar = 60.0 * row.channels[k] / largest;
             let _ = write!(
                 body,
-                "<td>{:.5} <span class=\"bar\" style=\"width:{bar:.0}px\"></span></td>",
+                "<td>{:.5} <span class=\"cost\" style=\"width:{bar:.0}px\"></span></td>",
                 row.channels[k]
             );
         }
@@ -208,7 +195,7 @@ pub fn explanation(
         "<h2>Where the question lies among the poses</h2>{}",
         histograms(database, Some(features))
     );
-    let _ = write!(body, "<details><summary>Schema</summary><pre>{}</pre></details>", lines(&schema.text));
+    let _ = write!(body, "<details><summary>Schema</summary><pre>{}</pre></details>", escape(&schema.text));
     page("Why this pose", &body)
 }
 
@@ -262,9 +249,12 @@ pub fn run(
 ) -> String {
     let mut body = String::new();
     for warning in &judgement.warnings {
-        let _ = write!(body, "<p class=\"warn\">{}</p>", escape(warning));
+        let _ = write!(body, "<p class=\"worst\">{}</p>", escape(warning));
     }
-    let _ = write!(body, "<pre>{}</pre>", lines(&judgement.text()));
+    // The warnings stand above already.
+    let text = judgement.text();
+    let plain: Vec<&str> = text.lines().filter(|l| !l.starts_with("warning:")).collect();
+    let _ = write!(body, "<pre>{}</pre>", escape(&plain.join("\n")));
 
     let frames = &recording.frames;
     let mut ground = Ground::new();
@@ -347,7 +337,7 @@ pub fn run(
     for share in &judgement.shares {
         let _ = write!(
             body,
-            "<tr><td>{}</td><td>{:.1} % <span class=\"bar\" style=\"width:{:.0}px\"></span></td></tr>",
+            "<tr><td>{}</td><td>{:.1} % <span class=\"cost\" style=\"width:{:.0}px\"></span></td></tr>",
             escape(&share.channel),
             share.share * 100.0,
             share.share * 200.0
@@ -372,10 +362,4 @@ pub fn run(
     body.push_str("</table>");
     let _ = write!(body, "<h2>The database's features</h2>{}", histograms(database, None));
     page("A scripted run", &body)
-}
-
-/// Text of several lines for a `<pre>`: the ends of lines stay, which [`escape`] alone would mark as
-/// control characters.
-fn lines(text: &str) -> String {
-    text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }

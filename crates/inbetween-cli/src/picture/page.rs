@@ -22,6 +22,7 @@ td a{color:inherit;overflow-wrap:anywhere}
 .bar{position:relative;height:9px;width:100%;min-width:90px;background:var(--grid);border-radius:5px;overflow:hidden}
 .bar i{position:absolute;inset:0 auto 0 0;border-radius:5px;background:var(--s0)}
 .bar.b i{background:var(--s2)}.bar.e i{background:var(--error)}
+.cost{display:inline-block;height:9px;background:var(--s0);vertical-align:middle;border-radius:3px}
 .num{color:var(--quiet);font-size:12.5px;white-space:nowrap}
 .worst{border-left:4px solid var(--mark);padding:6px 14px;margin:12px 0;background:color-mix(in srgb,var(--mark) 7%,transparent);border-radius:0 8px 8px 0}
 .good{color:var(--s2);font-weight:600}

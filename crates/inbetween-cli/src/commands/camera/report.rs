@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 
 use super::status_document;
 use crate::output::Failure;
+use crate::picture::page::page;
 use crate::picture::panel::{CURVES, Line, Panel, entry, stack, thinned};
 use crate::picture::png::Png;
-use crate::picture::svg::{Svg, escape, style};
+use crate::picture::svg::{Svg, escape};
 use crate::picture::{Anchor, Canvas, Ink, Pen, nice_step};
 use crate::units::short;
 
@@ -128,11 +129,12 @@ impl Facts {
             let why = if held_back { ", held back where it turns" } else { "" };
             out.push_str(&format!("on another clock: {} s{why}\n", short(duration)));
         }
-        for o in self.worst().iter().take(10) {
+        let worst = self.worst();
+        for o in worst.iter().take(10) {
             out.push_str(&format!("{}\n", sentence(path, o)));
         }
-        if self.overshoot.len() > 10 {
-            out.push_str(&format!("and {} smaller overshoots\n", self.overshoot.len() - 10));
+        if worst.len() > 10 {
+            out.push_str(&format!("and {} smaller overshoots\n", worst.len() - 10));
         }
         out
     }
@@ -147,9 +149,10 @@ impl Facts {
         ]
     }
 
-    /// Overshoot, worst first, each measured against the range of its channel.
+    /// Overshoot that anyone could see, worst first: from a millionth of a metre or radian. What is
+    /// less comes from rounding in files of 32 bits; the JSON has it too.
     fn worst(&self) -> Vec<&Overshot> {
-        let mut sorted: Vec<&Overshot> = self.overshoot.iter().collect();
+        let mut sorted: Vec<&Overshot> = self.overshoot.iter().filter(|o| o.past >= 1e-6).collect();
         sorted.sort_by(|a, b| b.past.total_cmp(&a.past));
         sorted
     }
@@ -362,28 +365,23 @@ impl<'a> Drawing<'a> {
             words.push_str(&format!("<li>on another clock: {} s{why}", short(duration)));
         }
         let mut overshoot = String::new();
-        for o in self.facts.worst().iter().take(40) {
+        let worst = self.facts.worst();
+        for o in worst.iter().take(40) {
             overshoot.push_str(&format!("<li>{}", escape(&sentence(after, o))));
         }
         if overshoot.is_empty() {
             overshoot.push_str("<li>no channel runs past its keys");
-        } else if self.facts.overshoot.len() > 40 {
-            overshoot.push_str(&format!("<li>and {} smaller ones", self.facts.overshoot.len() - 40));
+        } else if worst.len() > 40 {
+            overshoot.push_str(&format!("<li>and {} smaller ones", worst.len() - 40));
         }
-        format!(
-            "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
-             content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
-             <title>{title} — camera path</title><style>{css}\
-             body{{font:14px system-ui,sans-serif;max-width:920px;margin:2em auto;padding:0 1em;\
-             background:var(--paper);color:var(--text)}}td,th{{padding:.15em .9em .15em 0;text-align:left}}\
-             svg{{width:100%;height:auto}}li{{margin:.15em 0}}h1{{overflow-wrap:anywhere}}</style>\
-             <h1>{title}</h1>{maps}\
-             <table><tr><th><th>before<th>after<th>{rows}</table><ul>{words}</ul>\
-             <h2>Overshoot</h2><ul>{overshoot}</ul><h2>Over time</h2>{graphs}</html>\n",
-            title = escape(&self.heading),
-            css = style(),
-            maps = maps.element("the path from above and from the side"),
-            graphs = graphs.element("speed, acceleration, turning and channels over time"),
+        page(
+            &self.heading,
+            &format!(
+                "{maps}<table><tr><th><th>before<th>after<th>{rows}</table><ul>{words}</ul>\
+                 <h2>Overshoot</h2><ul>{overshoot}</ul><h2>Over time</h2>{graphs}",
+                maps = maps.element("the path from above and from the side"),
+                graphs = graphs.element("speed, acceleration, turning and channels over time"),
+            ),
         )
     }
 
