@@ -73,12 +73,15 @@ fn options(way: usize) -> Options {
     }
 }
 
+/// What came of a clip by the split, with straight and with cubic keys, and how far each was off.
+type ThreeWays = [Option<(Reduction, f64)>; 3];
+
 /// A file with its clips as they are reduced.
 struct File {
     path: PathBuf,
     import: Import,
     /// By clip and way, the reduction and its seconds.
-    done: Mutex<Vec<[Option<(Reduction, f64)>; 3]>>,
+    done: Mutex<Vec<ThreeWays>>,
     /// Reductions that are not there yet.
     left: AtomicUsize,
 }
