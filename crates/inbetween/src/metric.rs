@@ -14,7 +14,7 @@
 use glam::DVec3;
 
 use crate::clip::Clip;
-use crate::curve::ValueKind;
+use crate::curve::{SpanKind, ValueKind};
 use crate::math;
 use crate::pose::{LocalPose, ModelPose};
 use crate::reduce::steps;
@@ -197,6 +197,28 @@ pub fn check_times(source: &Clip) -> Vec<f64> {
     kept
 }
 
+/// The times just before and just behind the jumps of tracks that move nodes, where a result is judged as well:
+/// other tracks do not jump, so they are seen there under two poses. Twice as far off as rounding to 32 bits
+/// may move a time; never before a curve's first key. In no order.
+pub(crate) fn beside_jumps(clip: &Clip) -> Vec<f64> {
+    let mut times = Vec::new();
+    for track in clip.tracks.iter().filter(|t| moves_node(&t.binding)) {
+        for curve in track.data.curves() {
+            for i in 0..curve.len().saturating_sub(1) {
+                if matches!(curve.span(i), SpanKind::Step | SpanKind::StepNext) {
+                    for time in [curve.times()[i], curve.times()[i + 1]] {
+                        let aside = 2.0 * (time.abs() * 1.2e-7).max(1e-9);
+                        times.extend([time - aside, time + aside]);
+                    }
+                }
+            }
+        }
+    }
+    let start = clip.key_times().first().copied().unwrap_or(clip.start());
+    times.retain(|t| *t >= start);
+    times
+}
+
 /// Compares `result` with `source` on the same skeleton at every check time of the source.
 ///
 /// Steps that were baked into `source` are taken for the steps they were (see
@@ -229,7 +251,10 @@ pub fn measure(
     shell: Shell,
     restore_steps: bool,
 ) -> Measured {
-    let times = check_times(source);
+    let mut times = check_times(source);
+    times.extend(if restore_steps { beside_jumps(&steps::restore(source).0) } else { beside_jumps(source) });
+    times.sort_unstable_by(f64::total_cmp);
+    times.dedup();
     measure_at(source, result, skeleton, shell, restore_steps, &times)
 }
 

@@ -1,5 +1,6 @@
 //! What a reduction of a whole clip promises, checked by the metric, which shares no code with the reducer.
 
+use inbetween::compare;
 use inbetween::curve::CurveParts;
 use inbetween::glam::{DQuat, DVec3};
 use inbetween::metric::{Shell, measure};
@@ -598,4 +599,88 @@ fn muted_tracks_and_curves_that_go_on_are_left_alone() {
     let curve = result.clip.tracks[1].data.curves()[0];
     assert_eq!(curve.parts().after, cycle);
     assert!(curve.len() < 30 && curve.end() == source.tracks[1].data.curves()[0].end());
+}
+
+/// The skeleton and clip of a chain whose last joint is also moved in steps, far out and back.
+fn stepping_chain() -> (Skeleton, Clip) {
+    let (skeleton, mut source) = chain(4, 240);
+    let times: Vec<f64> = (0..24).map(|k| f64::from(k) / 3.0).collect();
+    let values = (0..24).flat_map(|k| [0.0, if k % 2 == 0 { 0.5 } else { 3.0 }, 0.0]).collect();
+    let curve = Curve::new(CurveParts {
+        kind: ValueKind::Vector(3),
+        times: times.into(),
+        values,
+        spans: Spans::Uniform(SpanKind::Step),
+        tangents: None,
+        before: Extrapolation::Hold,
+        after: Extrapolation::Hold,
+    })
+    .unwrap();
+    source.tracks.push(track(3, "joint3", Property::Translation, curve));
+    (skeleton, source)
+}
+
+#[test]
+fn the_bound_holds_just_before_another_track_jumps() {
+    let (skeleton, source) = stepping_chain();
+    for keys in [Keys::Linear, Keys::Cubic] {
+        let options = Options { keys, ..Options::world(0.002) };
+        let result = checked(&source, &skeleton, &options);
+        let times = compare::judged_times(&[&source]);
+        let found =
+            compare::compare_at((&source, &skeleton), (&result.clip, &skeleton), options.shell, &times);
+        let worst = found.worst_node().unwrap();
+        assert!(worst.distance <= 0.002, "{} m at {} s", worst.distance, worst.time);
+        assert!(result.report.keys * 2 < result.report.source_keys, "{} keys", result.report.keys);
+    }
+}
+
+#[test]
+fn the_kind_of_span_behind_the_last_key_changes_nothing() {
+    let n = 100;
+    let times = frames(n, 30.0);
+    let values: Vec<f64> = times.iter().flat_map(|t| [(2.0 * t).sin(), 0.0, *t]).collect();
+    let slopes: Vec<f64> = times.iter().flat_map(|t| [2.0 * (2.0 * t).cos(), 0.0, 1.0]).collect();
+    let skeleton = Skeleton::new(vec![Joint::new("hip", None, Transform::IDENTITY)]).unwrap();
+    let curve = Curve::hermite(ValueKind::Vector(3), times, values, slopes.clone(), slopes).unwrap();
+    let mut parts = curve.parts().clone();
+    let mut kinds = vec![SpanKind::Hermite; n];
+    kinds[n - 1] = SpanKind::Step;
+    parts.spans = Spans::PerKey(kinds);
+    let odd = clip(vec![track(0, "hip", Property::Translation, Curve::new(parts).unwrap())]);
+    let plain = clip(vec![track(0, "hip", Property::Translation, curve)]);
+    for keys in [Keys::Linear, Keys::Cubic] {
+        let options = Options { keys, ..Options::world(0.005) };
+        let left = checked(&odd, &skeleton, &options);
+        assert!(left.report.keys < n / 2, "{} keys", left.report.keys);
+        assert_eq!(left.clip, checked(&plain, &skeleton, &options).clip);
+    }
+}
+
+#[test]
+fn sparse_curves_of_angles_stay_as_drawn_where_they_can_be_written() {
+    // Two angles at once: no slerp between the two keys follows them, so rotations need many keys.
+    let line =
+        |end: f64| Axis::Curve(Curve::linear(ValueKind::Scalar, vec![0.0, 2.0], vec![0.0, end]).unwrap());
+    let data = TrackData::Euler(EulerCurve {
+        terms: vec![(AxisName::X, line(2.0)), (AxisName::Y, line(3.0))],
+        pre: DQuat::IDENTITY,
+        post: DQuat::IDENTITY,
+        between: EulerBetween::Angles,
+    });
+    let skeleton = Skeleton::new(vec![Joint::new("arm", None, Transform::IDENTITY)]).unwrap();
+    let binding = Binding::node(0, "arm", Property::Rotation);
+    let source = clip(vec![Track::new(binding, data.clone(), vec![0.0, 0.0, 0.0, 1.0])]);
+    for keys in [Keys::Linear, Keys::Cubic] {
+        for options in [
+            Options { keys, ..Options::world(0.0005) },
+            Options { keys, ..Options::per_track(None, Some(0.001)) },
+        ] {
+            let left = reduce(&source, &skeleton, &options).unwrap();
+            assert_eq!(left.clip.tracks[0].data, data);
+            assert_eq!(left.report.tracks[0].fate, Fate::Kept("its own keys are fewer"));
+            let rotations = checked(&source, &skeleton, &Options { keep_components: false, ..options });
+            assert!(rotations.report.keys > 2, "{} keys", rotations.report.keys);
+        }
+    }
 }

@@ -274,6 +274,9 @@ impl Reduce {
         let mut reason = String::new();
         for share in SHARES {
             let options = self.options(bound, share);
+            // Other formats have no curves of single angles: those would be fitted anew on writing.
+            let keep_components = output.extension().is_some_and(|e| e.eq_ignore_ascii_case("inb"));
+            let options = Options { keep_components, ..options };
             let reduced: Vec<(usize, reduce::Reduction)> = chosen
                 .par_iter()
                 .map(|&i| {

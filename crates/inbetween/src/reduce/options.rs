@@ -82,6 +82,10 @@ pub struct Options {
     pub refit: bool,
     /// Whether steps that were baked into two keys a frame apart become steps again.
     pub restore_steps: bool,
+    /// Whether a track of curved angles or components that would need as many keys as it has key times, or more,
+    /// stays as it was drawn. Set it to `false` for a format that has no such tracks (glTF, BVH): there they would
+    /// be fitted anew on writing, with more keys.
+    pub keep_components: bool,
     /// Drop tracks that stand still at the rest value, if no other clip moves what they drive (see
     /// [`reduce_one_of`](super::reduce_one_of)). Without it every track stays, with one key at least.
     pub drop_at_rest: bool,
@@ -106,6 +110,7 @@ impl Default for Options {
             tolerances: Vec::new(),
             refit: true,
             restore_steps: true,
+            keep_components: true,
             drop_at_rest: false,
             rate: None,
             sample_limit: crate::sample::DEFAULT_SAMPLE_LIMIT,

@@ -2,7 +2,7 @@
 
 use crate::curve::{Curve, CurveError, CurveParts, Extrapolation, SpanKind, Spans, ValueKind};
 use crate::metric;
-use crate::sample::{is_stepped, is_straight, sample_track};
+use crate::sample::{has_steps, is_stepped, is_straight, sample_track};
 use crate::track::{Axis, EulerBetween, Property, Track, TrackData};
 
 use super::ball::{BallCone, ComponentCone, Rotations, Vectors};
@@ -51,10 +51,7 @@ impl Plan {
             Keys::Linear | Keys::Cubic => {}
         }
         // Straight lines or cubics over a step would smear it.
-        if curves
-            .iter()
-            .any(|c| c.parts().spans.any(SpanKind::Step) || c.parts().spans.any(SpanKind::StepNext))
-        {
+        if has_steps(&track.data) {
             return Self::Keep;
         }
         if options.max_error.is_some() && metric::moves_node(&track.binding) {
@@ -263,7 +260,8 @@ pub fn beyond(curve: Curve, data: &TrackData) -> Curve {
 }
 
 /// The track reduced within `tolerance` in its own unit: a length, or an angle in radians.
-pub fn within(data: &TrackData, times: &[f64], tolerance: f64, keys: Keys) -> (Built, Fate) {
+pub fn within(data: &TrackData, times: &[f64], tolerance: f64, options: &Options) -> (Built, Fate) {
+    let (keys, keep_components) = (options.keys, options.keep_components);
     let kind = data.kind();
     let width = kind.width();
     let mut rows = sample_track(data, times);
@@ -286,8 +284,9 @@ pub fn within(data: &TrackData, times: &[f64], tolerance: f64, keys: Keys) -> (B
         (line(data, times, &rows, &kept), kept.len())
     };
     // A curve that was drawn with fewer keys stays as it was drawn.
-    if !is_straight(data) && matches!(data, TrackData::Curve(_)) && count >= data.key_times().len() {
-        return (Ok(data.clone()), Fate::Kept("its own cubic keys are fewer"));
+    let stays = keep_components || matches!(data, TrackData::Curve(_));
+    if !is_straight(data) && stays && count >= data.key_times().len() {
+        return (Ok(data.clone()), Fate::Kept("its own keys are fewer"));
     }
     (built, Fate::Reduced)
 }
@@ -347,13 +346,7 @@ fn cubic_within(data: &TrackData, times: &[f64], rows: &[f64], tolerance: f64) -
 /// tangents at its keys; finite differences elsewhere.
 pub fn slopes(data: &TrackData, times: &[f64], rows: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let width = data.kind().width();
-    let authored = match data {
-        TrackData::Curve(curve) if matches!(curve.parts().spans, Spans::Uniform(SpanKind::Hermite)) => {
-            Some(curve)
-        }
-        _ => None,
-    };
-    let Some(curve) = authored else {
+    let Some(curve) = authored(data) else {
         let tangents = difference_tangents(times, rows, width);
         return (tangents.clone(), tangents);
     };
@@ -382,6 +375,20 @@ pub fn slopes(data: &TrackData, times: &[f64], rows: &[f64]) -> (Vec<f64>, Vec<f
         }
     }
     (leave, arrive)
+}
+
+/// The curve of a track that is cubic throughout, with tangents of its own. The kind of the last key's span says
+/// nothing, because nothing is behind it.
+pub fn authored(data: &TrackData) -> Option<&Curve> {
+    match data {
+        TrackData::Curve(curve)
+            if curve.parts().tangents.is_some()
+                && (0..curve.len().saturating_sub(1)).all(|k| curve.span(k) == SpanKind::Hermite) =>
+        {
+            Some(curve)
+        }
+        _ => None,
+    }
 }
 
 /// How far two values lie apart: an angle or a length.

@@ -20,10 +20,10 @@ use super::options::{Keys, Options, Sharing};
 use super::report::Fate;
 use super::search;
 use super::stage::{Rig, Stage, Truth};
-use super::track::{Plan, beyond, slopes, tolerance_of};
+use super::track::{Plan, authored, beyond, slopes, tolerance_of};
 use super::{FrameTimes, rotation};
 use crate::clip::Clip;
-use crate::curve::{Curve, CurveError, SpanKind, Spans};
+use crate::curve::{Curve, CurveError};
 use crate::metric;
 use crate::sample::{is_straight, sample_track};
 use crate::skeleton::Skeleton;
@@ -324,7 +324,8 @@ const STILL: f64 = 0.02;
 
 /// Reduces the tracks planned for [`Plan::World`] and puts them into `result`.
 ///
-/// A cubic track that would need as many straight keys as it has of its own, or more, plays on as it was drawn.
+/// A cubic track that would need as many straight keys as it has of its own, or more, plays on as it was drawn,
+/// and so does one of curved angles or components (see [`Options::keep_components`]).
 /// That is decided by trying: the others are then reduced once more with it in place.
 pub(super) fn reduce(
     clip: &Clip,
@@ -340,10 +341,12 @@ pub(super) fn reduce(
         let moving = attempt(clip, skeleton, options, plans, frames, &as_drawn)?;
         let mut again = false;
         for (track, curve, flat) in &moving {
-            if flat.is_none()
-                && options.keys == Keys::Linear
-                && authored(&clip.tracks[*track].data).is_some_and(|own| curve.len() >= own.len())
-            {
+            let data = &clip.tracks[*track].data;
+            let drawn = match data {
+                TrackData::Curve(_) => options.keys == Keys::Linear && authored(data).is_some(),
+                TrackData::Axes { .. } | TrackData::Euler(_) => options.keep_components && !is_straight(data),
+            };
+            if flat.is_none() && drawn && curve.len() >= data.key_times().len() {
                 as_drawn[*track] = true;
                 again = true;
             }
@@ -359,7 +362,7 @@ pub(super) fn reduce(
         }
         for (fate, as_drawn) in fates.iter_mut().zip(as_drawn) {
             if as_drawn {
-                *fate = Fate::Kept("its own cubic keys are fewer");
+                *fate = Fate::Kept("its own keys are fewer");
             }
         }
         return Ok(());
@@ -494,16 +497,6 @@ fn sample_times(frames: &FrameTimes, data: &TrackData, checked: &[f64]) -> Vec<f
     all
 }
 
-/// The curve of a track that is cubic throughout, with tangents of its own.
-fn authored(data: &TrackData) -> Option<&Curve> {
-    match data {
-        TrackData::Curve(curve) if matches!(curve.parts().spans, Spans::Uniform(SpanKind::Hermite)) => {
-            Some(curve)
-        }
-        _ => None,
-    }
-}
-
 /// Samples a curved track more densely where straight lines between its samples are further off than
 /// `tolerance`, by halving spans up to six times.
 fn refine(data: &TrackData, part: Part, times: &[f64], tolerance: f64) -> Vec<f64> {
@@ -537,10 +530,11 @@ fn refine(data: &TrackData, part: Part, times: &[f64], tolerance: f64) -> Vec<f6
     out
 }
 
-/// All times that matter: the check times of the clip, and the samples of curved tracks with the midpoints
+/// All times that matter: the check times of the clip, both sides of every jump, and the samples of curved tracks with the midpoints
 /// between them.
 fn grid(clip: &Clip, sources: &[Source<'_>]) -> Vec<f64> {
     let mut times = metric::check_times(clip);
+    times.extend(metric::beside_jumps(clip));
     for source in sources {
         if let Some(own) = &source.times
             && !is_straight(source.data)
