@@ -133,6 +133,19 @@ fn reduce_reports_what_holds_on_the_written_file() {
 }
 
 #[test]
+fn a_reduction_is_never_larger_than_its_source() {
+    let folder = folder("larger");
+    // A camera of seven keys, whose tracks share their key times.
+    run(&["demo", "--out", folder.to_str().unwrap()]);
+    let camera = folder.join("camera.glb").display().to_string();
+    let out = folder.join("thin.glb").display().to_string();
+    let found = document(&["reduce", &camera, "-o", &out, "--max-error", "1mm", "--json"]);
+    let number = |key: &str| found[key].as_u64().unwrap();
+    assert!(number("file_bytes") <= number("source_file_bytes"), "{found}");
+    assert!(number("keys") <= number("source_keys"), "{found}");
+}
+
+#[test]
 fn diff_ends_with_one_only_beyond_the_limit_and_names_the_place() {
     let (a, b) = (case("E02-diff-two-clips/input.gltf"), case("E02-diff-two-clips/input_b.gltf"));
     let text = refused(1, &["diff", &a, &b, "--max-error", "20mm"]);

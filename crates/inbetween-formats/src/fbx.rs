@@ -53,7 +53,13 @@ impl Format for Fbx {
         let mut notes = Vec::new();
         for w in &scene.metadata.warnings {
             let count = if w.count > 1 { format!(" ({} times)", w.count) } else { String::new() };
-            notes.push(Note::new(Severity::Info, "file", format!("{}{count}", &*w.description)));
+            let element = scene.elements.iter().find(|e| e.element_id == w.element_id);
+            let place = match element.map(|e| &*e.name) {
+                Some(name) if !name.is_empty() => format!("element {name:?}"),
+                Some(_) => format!("element {}", w.element_id),
+                None => "file".to_owned(),
+            };
+            notes.push(Note::new(Severity::Info, place, format!("{}{count}", &*w.description)));
         }
         let nodes = scene::read(&scene, &mut notes);
         let convention = scene::convention(&scene, &mut notes);

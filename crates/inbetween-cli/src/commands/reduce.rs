@@ -281,7 +281,7 @@ impl Reduce {
                 .par_iter()
                 .map(|&i| {
                     reduce::reduce_one_of(&source.clips, i, &source.skeleton, &options)
-                        .map(|r| (i, r))
+                        .map(|r| (i, self.no_larger(r, &source.clips[i])))
                         .map_err(|e| Failure::wrong(format!("{}: {e}", input.display())))
                 })
                 .collect::<Result<_, _>>()?;
@@ -321,6 +321,15 @@ impl Reduce {
             }
         }
         Err(Failure::Bound(format!("{}: {reason}; nothing was written", input.display())))
+    }
+
+    /// The reduction, unless its keys take more bytes than those of the clip: tracks that shared
+    /// their key times may each need times of their own.
+    fn no_larger(&self, reduction: reduce::Reduction, clip: &Clip) -> reduce::Reduction {
+        if self.keys == KeyKind::Literal || key_bytes(&reduction.clip) <= key_bytes(clip) {
+            return reduction;
+        }
+        reduction.undone(clip, "fewer keys would have taken more bytes")
     }
 
     /// Where the result of `source` goes.

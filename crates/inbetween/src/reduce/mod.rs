@@ -72,6 +72,28 @@ pub struct Reduction {
     pub report: Report,
 }
 
+impl Reduction {
+    /// Nothing reduced after all: the clip is `source` as it was, every track kept for the reason
+    /// `why`, and no error anywhere.
+    pub fn undone(mut self, source: &Clip, why: &'static str) -> Self {
+        self.clip = source.clone();
+        let report = &mut self.report;
+        report.keys = report.source_keys;
+        for track in &mut report.tracks {
+            track.keys = track.source_keys;
+            track.fate = Fate::Kept(why);
+        }
+        report.measured.nodes.fill(0.0);
+        if let Some(world) = &mut report.measured.world {
+            world.value = 0.0;
+        }
+        for track in &mut report.measured.tracks {
+            track.value = 0.0;
+        }
+        self
+    }
+}
+
 /// Why a clip could not be reduced.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ReduceError {
