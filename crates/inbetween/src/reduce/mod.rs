@@ -189,7 +189,7 @@ pub fn reduce_one_of(
                 track::literal(&track.data, &frames.times(&track.data), tolerance, habits)
             }
             Plan::Own(tolerance) => {
-                track::within(&track.data, &frames.times(&track.data), tolerance, &options)
+                track::within(&track.data, &frames.times(&track.data), tolerance, options)
             }
         };
         result.tracks[k].data = data.map_err(|error| curve_error(k, track, error))?;
