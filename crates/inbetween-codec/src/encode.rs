@@ -564,17 +564,14 @@ impl Lanes {
                 });
             }
         }
+        let lane_at = |step8, value| Lane { step8, bias: near_bias(value, step8), ..Lane::default() };
         let mut place_of = vec![[usize::MAX; 3]; n];
         let mut size_of = vec![[usize::MAX; 3]; n];
         for j in 0..n {
             for a in 0..3 {
                 if plan.translation[j][a] {
                     place_of[j][a] = values.len();
-                    let lane = Lane {
-                        step8: plan.place8[j],
-                        bias: near_bias(plan.place[j][a], plan.place8[j]),
-                        ..Lane::default()
-                    };
+                    let lane = lane_at(plan.place8[j], plan.place[j][a]);
                     values.push(ValueLane { target: Target::Translation(j as u32, a as u8), lane });
                 }
             }
@@ -583,11 +580,7 @@ impl Lanes {
             for a in 0..3 {
                 if plan.scale[j][a] {
                     size_of[j][a] = values.len();
-                    let lane = Lane {
-                        step8: plan.size8[j],
-                        bias: near_bias(plan.size[j][a], plan.size8[j]),
-                        ..Lane::default()
-                    };
+                    let lane = lane_at(plan.size8[j], plan.size[j][a]);
                     values.push(ValueLane { target: Target::Scale(j as u32, a as u8), lane });
                 }
             }

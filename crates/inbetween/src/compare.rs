@@ -9,11 +9,12 @@
 use glam::{DQuat, DVec3};
 
 use crate::clip::Clip;
-use crate::curve::SpanKind;
+use crate::curve::{Curve, SpanKind};
 use crate::math;
 use crate::metric::{Shell, shell_offsets};
 use crate::pose::{LocalPose, ModelPose};
 use crate::skeleton::{Skeleton, Transform};
+use crate::time::hair;
 use crate::track::{Property, Track, TrackData, TrackMask};
 
 /// The farthest apart a node's points are.
@@ -109,7 +110,11 @@ pub fn judged_times(clips: &[&Clip]) -> Vec<f64> {
     keys.dedup();
     // Key times that differ only by having been rounded to 32 bits are one.
     keys.dedup_by(|b, a| *b - *a <= hair(*a));
-    let mut jumps: Vec<f64> = clips.iter().flat_map(|c| jump_times(c)).collect();
+    let mut jumps: Vec<f64> = clips
+        .iter()
+        .flat_map(|c| c.tracks.iter().flat_map(|t| t.data.curves()))
+        .flat_map(Curve::jump_times)
+        .collect();
     jumps.sort_unstable_by(f64::total_cmp);
     let is_jump = |t: f64| {
         let i = jumps.partition_point(|&j| j < t - hair(t));
@@ -126,25 +131,6 @@ pub fn judged_times(clips: &[&Clip]) -> Vec<f64> {
             times.push(t + 2.0 * hair(t));
         } else {
             times.push(t);
-        }
-    }
-    times
-}
-
-/// How far rounding to 32 bits may move a time.
-fn hair(time: f64) -> f64 {
-    (time.abs() * 1.2e-7).max(1e-9)
-}
-
-fn jump_times(clip: &Clip) -> Vec<f64> {
-    let mut times = Vec::new();
-    for track in &clip.tracks {
-        for curve in track.data.curves() {
-            for i in 0..curve.len().saturating_sub(1) {
-                if matches!(curve.span(i), SpanKind::Step | SpanKind::StepNext) {
-                    times.extend([curve.times()[i], curve.times()[i + 1]]);
-                }
-            }
         }
     }
     times
@@ -344,7 +330,7 @@ fn difference_of(
 
 fn is_stepped(data: &TrackData) -> bool {
     let curves = data.curves();
-    let steps = |i, c: &crate::curve::Curve| matches!(c.span(i), SpanKind::Step | SpanKind::StepNext);
+    let steps = |i, c: &Curve| matches!(c.span(i), SpanKind::Step | SpanKind::StepNext);
     curves.iter().any(|c| c.len() > 1)
         && curves.iter().all(|c| (0..c.len().saturating_sub(1)).all(|i| steps(i, c)))
 }

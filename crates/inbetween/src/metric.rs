@@ -14,12 +14,13 @@
 use glam::DVec3;
 
 use crate::clip::Clip;
-use crate::curve::{SpanKind, ValueKind};
+use crate::curve::{Curve, ValueKind};
 use crate::math;
 use crate::pose::{LocalPose, ModelPose};
 use crate::reduce::steps;
 use crate::sample::is_stepped;
 use crate::skeleton::Skeleton;
+use crate::time::hair;
 use crate::track::{Binding, Property, Track, TrackData, TrackMask};
 
 /// Distance of the shell points unless set otherwise, metres.
@@ -201,19 +202,9 @@ pub fn check_times(source: &Clip) -> Vec<f64> {
 /// other tracks do not jump, so they are seen there under two poses. Twice as far off as rounding to 32 bits
 /// may move a time; never before a curve's first key. In no order.
 pub(crate) fn beside_jumps(clip: &Clip) -> Vec<f64> {
-    let mut times = Vec::new();
-    for track in clip.tracks.iter().filter(|t| moves_node(&t.binding)) {
-        for curve in track.data.curves() {
-            for i in 0..curve.len().saturating_sub(1) {
-                if matches!(curve.span(i), SpanKind::Step | SpanKind::StepNext) {
-                    for time in [curve.times()[i], curve.times()[i + 1]] {
-                        let aside = 2.0 * (time.abs() * 1.2e-7).max(1e-9);
-                        times.extend([time - aside, time + aside]);
-                    }
-                }
-            }
-        }
-    }
+    let moving = clip.tracks.iter().filter(|t| moves_node(&t.binding));
+    let jumps = moving.flat_map(|t| t.data.curves()).flat_map(Curve::jump_times);
+    let mut times: Vec<f64> = jumps.flat_map(|t| [t - 2.0 * hair(t), t + 2.0 * hair(t)]).collect();
     let start = clip.key_times().first().copied().unwrap_or(clip.start());
     times.retain(|t| *t >= start);
     times

@@ -5,6 +5,11 @@
 
 use thiserror::Error;
 
+/// How far rounding to 32 bits may move a time, seconds; at least 1e-9.
+pub(crate) fn hair(time: f64) -> f64 {
+    (time.abs() * 1.2e-7).max(1e-9)
+}
+
 /// Frames per second as an exact ratio of two whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FrameRate {

@@ -341,16 +341,19 @@ fn with_modes(points: &[(f64, f64, &str)]) -> CameraPath {
     smoothed(CameraPath::new(vec![Channel::new("x")], keys).unwrap(), 1.0)
 }
 
+/// Three keys of the free camera, then three on a board elsewhere.
+const TWO_MODES: [(f64, f64, &str); 6] = [
+    (0.0, 0.0, "free"),
+    (1.0, 2.0, "free"),
+    (2.0, 0.0, "free"),
+    (3.0, 50.0, "board"),
+    (4.0, 60.0, "board"),
+    (5.0, 50.0, "board"),
+];
+
 #[test]
 fn a_path_is_cut_where_the_mode_changes_and_only_chosen_modes_are_smoothed() {
-    let path = with_modes(&[
-        (0.0, 0.0, "free"),
-        (1.0, 2.0, "free"),
-        (2.0, 0.0, "free"),
-        (3.0, 50.0, "board"),
-        (4.0, 60.0, "board"),
-        (5.0, 50.0, "board"),
-    ]);
+    let path = with_modes(&TWO_MODES);
     // The free run is the spline through its own three keys alone.
     assert_eq!(path.pose(0.5).position[0], 1.375);
     // Then the picture holds until the board camera's first key.
@@ -702,14 +705,7 @@ fn a_retimed_path_as_keys_plays_within_its_bound() {
 
 #[test]
 fn a_retimed_path_as_keys_keeps_its_cuts_and_its_modes() {
-    let path = with_modes(&[
-        (0.0, 0.0, "free"),
-        (1.0, 2.0, "free"),
-        (2.0, 0.0, "free"),
-        (3.0, 50.0, "board"),
-        (4.0, 60.0, "board"),
-        (5.0, 50.0, "board"),
-    ]);
+    let path = with_modes(&TWO_MODES);
     let clock = path.retime(&Retime { duration: Some(10.0), ..Retime::default() }).unwrap();
     let found = clock.keys(&KeyBound::default()).unwrap();
     let modes = found.path.status().modes;

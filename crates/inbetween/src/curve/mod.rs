@@ -436,6 +436,12 @@ impl Curve {
         &self.parts.values[index * w..(index + 1) * w]
     }
 
+    /// The key times at which it may jump, a time twice where two steps meet: both ends of every step.
+    pub fn jump_times(&self) -> impl Iterator<Item = f64> + '_ {
+        let steps = |i: &usize| matches!(self.span(*i), SpanKind::Step | SpanKind::StepNext);
+        (0..self.len().saturating_sub(1)).filter(steps).flat_map(|i| [self.times()[i], self.times()[i + 1]])
+    }
+
     /// How the span after key `index` is filled.
     pub fn span(&self, index: usize) -> SpanKind {
         self.parts.spans.at(index)
