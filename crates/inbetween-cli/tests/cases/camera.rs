@@ -14,6 +14,7 @@ use inbetween::spline::Derivative;
 use serde_json::Value;
 
 use crate::errors::mentions;
+use crate::fields::only;
 use crate::subject::{Subject, number};
 use crate::{Check, Verdict};
 
@@ -86,6 +87,33 @@ impl From<CameraError> for NoPath {
 /// are angles whether the description says so or not.
 fn build(path: &Value, check: &Value, as_angles: bool) -> Result<CameraPath, NoPath> {
     let unclear = |text: &str| NoPath::Unclear(text.to_owned());
+    let settings = [
+        "type",
+        "times",
+        "channels",
+        "angles_in",
+        "angle_channels",
+        "amount",
+        "amounts",
+        "unwrap",
+        "key_modes",
+        "modes",
+        "brake",
+        "closed",
+        "loop",
+        "periodic",
+        "closing_gap",
+    ];
+    let rows_beside = |v: &Value| v.as_array().and_then(|a| a.first()).is_some_and(Value::is_array);
+    let known: Vec<&str> = path
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(_, v)| rows_beside(v))
+        .map(|(k, _)| k.as_str())
+        .chain(settings)
+        .collect();
+    only("the path", path, &known).map_err(NoPath::Unclear)?;
     let times = path.get("times").and_then(list).ok_or_else(|| unclear("the path has no times"))?;
     let full_turn = match path.get("angles_in").and_then(Value::as_str) {
         Some("radians" | "rad") => std::f64::consts::TAU,

@@ -4,7 +4,7 @@ use inbetween::math::angle_between;
 use inbetween::{Property, SpanKind, TrackData, glam::DQuat};
 use serde_json::Value;
 
-use crate::subject::{Subject, key_count, number, property_of};
+use crate::subject::{Subject, curves_of, key_count, number, property_of};
 use crate::{Check, Verdict};
 
 /// The table.
@@ -111,7 +111,15 @@ fn clip_name(subject: &Subject, check: &Value) -> Verdict {
 }
 
 fn track_count(subject: &Subject, check: &Value) -> Verdict {
-    with_clip(subject, check, |clip| expect_number(clip.tracks.len() as f64, check))
+    let result = subject.file().and_then(|file| {
+        let clip = &file.house.clips[file.clip(check)?];
+        let node = match check.get("node").or_else(|| check.get("node_index")) {
+            Some(_) => Some(file.node(check, "node")?),
+            None => None,
+        };
+        Ok(clip.tracks.iter().filter(|t| node.is_none() || t.binding.node == node).count())
+    });
+    result.map_or_else(Verdict::Fail, |count| expect_number(count as f64, check))
 }
 
 fn node_count(subject: &Subject, check: &Value) -> Verdict {
@@ -130,7 +138,8 @@ fn with_track(
     let found = subject.file().and_then(|file| {
         let clip = file.clip(check)?;
         let track = file.track(clip, check)?.ok_or_else(|| format!("there is no such track: {check}"))?;
-        Ok(&file.house.clips[clip].tracks[track])
+        // In the file's axes, in which a check names a component.
+        Ok(&file.raw.clips[clip].tracks[track])
     });
     let component = check.get("path").and_then(Value::as_str).and_then(|p| property_of(p).1);
     match found {
@@ -215,7 +224,7 @@ fn not_animated(subject: &Subject, check: &Value) -> Verdict {
 }
 
 fn interpolation(subject: &Subject, check: &Value) -> Verdict {
-    with_track(subject, check, |track, _| {
+    with_track(subject, check, |track, component| {
         let wanted = check.get("value").and_then(Value::as_str).unwrap_or("").to_lowercase();
         let fits = |kind: SpanKind| match wanted.as_str() {
             "step" | "constant" | "stepped" => matches!(kind, SpanKind::Step | SpanKind::StepNext),
@@ -226,7 +235,7 @@ fn interpolation(subject: &Subject, check: &Value) -> Verdict {
             "bezier" => kind == SpanKind::Bezier,
             _ => false,
         };
-        for curve in track.data.curves() {
+        for curve in curves_of(track, component) {
             for i in 0..curve.len().max(2) - 1 {
                 if !fits(curve.span(i)) {
                     return Verdict::Fail(format!(

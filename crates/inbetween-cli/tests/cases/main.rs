@@ -5,7 +5,8 @@
 //! check and a sum, and fails if a check does. `testdata/cases/SCHEMA.md` says what the checks
 //! mean. What a check does follows from its own text alone: no case is known by its name.
 //!
-//! An op that no table lists fails, unless it stands in [`NOT_BUILT`].
+//! An op that no table lists fails, unless it stands in [`NOT_BUILT`]; a check with a field that its
+//! op does not read is not built either ([`fields`]), so that nothing passes unasked.
 //!
 //! To add ops: write a file beside this one with `pub const CHECKS` (an op that looks at a
 //! subject) or `pub const MAKERS` (an op that makes a new subject on which the checks in its
@@ -14,6 +15,7 @@
 mod camera;
 mod errors;
 mod facts;
+mod fields;
 mod matching;
 mod playback;
 mod probe;
@@ -116,11 +118,23 @@ impl Sum {
 /// Runs one check and everything in its `then`: a name and a verdict for each.
 fn run(subject: &Subject, check: &Value) -> Vec<(String, Verdict)> {
     if let Some(lists) = check.get("one_of").and_then(Value::as_array) {
-        return vec![("one_of".to_owned(), one_of(subject, lists))];
+        let known = ["one_of", "documented_choice", "never", "why", "note"];
+        if let Some(key) = check.as_object().and_then(|m| m.keys().find(|k| !known.contains(&k.as_str()))) {
+            let why = format!("one_of does not know the field {key}");
+            return vec![("one_of".to_owned(), Verdict::NotBuilt(why))];
+        }
+        let verdict = match one_of(subject, lists) {
+            Verdict::Pass => never(subject, lists, check.get("never")),
+            other => other,
+        };
+        return vec![("one_of".to_owned(), verdict)];
     }
     let Some(op) = check.get("op").and_then(Value::as_str) else {
         return vec![("?".to_owned(), Verdict::Fail(format!("a check without an op: {check}")))];
     };
+    if let Some(verdict) = fields::unknown(op, check) {
+        return vec![(op.to_owned(), verdict)];
+    }
     if let Some((_, f)) = checks().find(|(name, _)| *name == op) {
         return vec![(op.to_owned(), guarded(|| f(subject, check)))];
     }
@@ -172,6 +186,22 @@ fn one_of(subject: &Subject, lists: &[Value]) -> Verdict {
     match missing {
         Some((name, _)) => Verdict::NotBuilt(format!("one of its lists needs {name}")),
         None => Verdict::Fail(reasons.join("; ")),
+    }
+}
+
+/// The result that is wrong whichever list holds did not come out. It is stated as values, for the
+/// op of the lists.
+fn never(subject: &Subject, lists: &[Value], wrong: Option<&Value>) -> Verdict {
+    let Some(wrong) = wrong else { return Verdict::Pass };
+    let first = lists.first().map(|l| l.get(0).unwrap_or(l));
+    match first.filter(|c| c.get("op").and_then(Value::as_str) == Some("eval_layers")) {
+        None => Verdict::NotBuilt(format!("never {wrong} of something other than layers")),
+        Some(check) => {
+            let mut check = check.clone();
+            check["values"] = wrong.clone();
+            let came = run(subject, &check).iter().all(|(_, v)| *v == Verdict::Pass);
+            Verdict::that(!came, || format!("it is what must never come: {wrong}"))
+        }
     }
 }
 

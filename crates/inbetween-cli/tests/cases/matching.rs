@@ -18,6 +18,7 @@ use inbetween_match::{
 use serde_json::Value;
 
 use crate::Check;
+use crate::fields::only;
 use crate::subject::{Subject, number, row};
 
 /// The table.
@@ -49,6 +50,9 @@ fn asked<'a>(input: &'a Value, check: &'a Value, key: &str) -> Option<&'a Value>
 
 fn trajectory(subject: &Subject, check: &Value) -> Result<(), String> {
     let input = input(subject)?;
+    let settings =
+        ["type", "clips", "query", "clip", "ends", "t", "ahead_s", "offsets_s", "offsets", "times_s"];
+    only("the input", input, &settings)?;
     let clips = input.get("clips").and_then(Value::as_object).ok_or("the input has no clips")?;
     let name = asked(input, check, "clip").and_then(Value::as_str).map(str::to_owned);
     let name = name.or_else(|| clips.keys().next().cloned()).ok_or("the input has no clip")?;
@@ -103,7 +107,9 @@ fn trajectory(subject: &Subject, check: &Value) -> Result<(), String> {
 
 /// A clip of one node, the root, from its description.
 fn root_clip(name: &str, described: &Value) -> Result<(Clip, Skeleton), String> {
+    only("the clip", described, &["root", "start", "duration", "loop"])?;
     let root = described.get("root").ok_or("the clip has no root")?;
+    only("the root", root, &["times", "translation", "rotation"])?;
     let times = root.get("times").and_then(row).ok_or("the root has no times")?;
     let rows = |key: &str| -> Option<Vec<f64>> {
         let list = root.get(key)?.as_array()?;
@@ -149,6 +155,20 @@ struct Given {
 }
 
 fn given(input: &Value) -> Result<Given, String> {
+    let settings = [
+        "type",
+        "features",
+        "poses",
+        "tags",
+        "query",
+        "queries",
+        "weights",
+        "include",
+        "include_mode",
+        "mode",
+        "exclude",
+    ];
+    only("the input", input, &settings)?;
     let poses: Vec<Vec<f64>> = input
         .get("poses")
         .and_then(Value::as_array)
@@ -245,15 +265,21 @@ fn question(input: &Value, check: &Value, given: &Given) -> Result<Asked, String
             }
         }
     };
-    let bits = |key: &str| of(key).and_then(Value::as_i64).map_or(0, |b| b as u32);
+    let bits = |key: &str| match of(key) {
+        None | Some(Value::Null) => Ok(0),
+        Some(value) => {
+            value.as_i64().map(|b| b as u32).ok_or_else(|| format!("{key} {value} is no tag field"))
+        }
+    };
     let mode = match of("include_mode").or_else(|| of("mode")).and_then(Value::as_str) {
         Some("all") => Include::All,
-        _ => Include::Any,
+        None | Some("any") => Include::Any,
+        Some(other) => return Err(format!("{other:?} is a way to include that this adaptor does not know")),
     };
     Ok(Asked {
         features,
         weights,
-        filter: Filter { include: bits("include"), mode, exclude: bits("exclude") },
+        filter: Filter { include: bits("include")?, mode, exclude: bits("exclude")? },
     })
 }
 

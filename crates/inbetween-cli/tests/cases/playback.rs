@@ -10,6 +10,7 @@ use inbetween::playback::root_motion::{Rigid, RootParts, RootRotation, RootTrack
 use inbetween::{Binding, Clip, Curve, Property, Track, TrackData, ValueKind, Wrap};
 use serde_json::{Map, Value};
 
+use crate::fields::only;
 use crate::subject::{File, Subject, number, row};
 use crate::values::{expect_value, value_at};
 use crate::{Check, Maker, Verdict};
@@ -64,6 +65,7 @@ fn binding(target: &str, property: &str) -> Binding {
 impl Scene {
     fn read(subject: &Subject) -> Result<Self, String> {
         let json = subject.case.json.as_ref().ok_or("the input is not a description of layers")?;
+        only("the input", json, &["type", "quaternion_order", "rest", "clips", "layers", "eval_time"])?;
         let mut stage = Stage::new();
         for (target, properties) in object(json, "rest")? {
             for (property, value) in properties.as_object().into_iter().flatten() {
@@ -102,6 +104,13 @@ impl Scene {
     }
 
     fn playing(&self, described: &Value, layer: &Value) -> Result<Playing, String> {
+        let of_clip = ["clip", "time", "track_off"];
+        let of_layer =
+            ["mode", "weight", "enabled", "mask", "blend", "additive_reference", "reference", "tracks_off"];
+        only("a layer", layer, &[&of_clip[..], &of_layer[..]].concat())?;
+        if described != layer {
+            only("a clip of a blend", described, &[&of_clip[..], &["weight"]].concat())?;
+        }
         let name = text(described, "clip").ok_or("a layer names no clip")?;
         let mut clip = self.clips.get(name).cloned().ok_or_else(|| format!("there is no clip {name:?}"))?;
         if text(layer, "mode") == Some("additive") {
@@ -252,6 +261,7 @@ fn clip_of(name: &str, tracks: &Value) -> Result<Clip, String> {
     let mut made = Vec::new();
     for (path, track) in tracks.as_object().into_iter().flatten() {
         let (target, property) = path.rsplit_once('/').ok_or_else(|| format!("track {path:?}?"))?;
+        only("a track", track, &["interp", "times", "values", "in", "in_tangents", "out", "out_tangents"])?;
         let times = track.get("times").and_then(row).ok_or("a track without times")?;
         let rows = track.get("values").and_then(Value::as_array).ok_or("a track without values")?;
         let first = rows.first().ok_or("a track without keys")?;
@@ -379,20 +389,22 @@ fn wrap_of(check: &Value) -> Result<Wrap, String> {
     }
 }
 
-/// `"xz"`, `"xz+yaw"`, `"xyz+rotation"`, …
-fn parts_of(axes: &str) -> RootParts {
-    let (path, turn) = axes.split_once('+').unwrap_or((axes, ""));
-    let alone = |s: &str| matches!(s, "yaw" | "rotation" | "full" | "all" | "none");
-    let turn = if alone(path) && path != "all" { path } else { turn };
-    let all = path == "all";
-    let rotation = match turn {
-        "yaw" | "heading" => RootRotation::Yaw,
-        "rotation" | "full" | "all" => RootRotation::Full,
-        _ if all => RootRotation::Full,
-        _ => RootRotation::Keep,
-    };
-    let has = |c: char| all || (!alone(path) && path.contains(c));
-    RootParts { path: [has('x'), has('y'), has('z')], rotation }
+/// `"xz"`, `"xz+yaw"`, `"xyz+rotation"`, `"yaw"`, `"all"`, `"none"`.
+fn parts_of(axes: &str) -> Result<RootParts, String> {
+    let mut parts = RootParts { path: [false; 3], rotation: RootRotation::Keep };
+    for part in axes.split('+').map(str::trim) {
+        match part {
+            "none" | "" => {}
+            "all" => parts = RootParts { path: [true; 3], rotation: RootRotation::Full },
+            "yaw" | "heading" => parts.rotation = RootRotation::Yaw,
+            "rotation" | "full" => parts.rotation = RootRotation::Full,
+            _ if part.chars().all(|c| "xyz".contains(c)) => {
+                part.chars().for_each(|c| parts.path[c as usize - 'x' as usize] = true);
+            }
+            _ => return Err(format!("axes {axes:?} are not understood")),
+        }
+    }
+    Ok(parts)
 }
 
 fn root_track(subject: &Subject, check: &Value) -> Result<RootTrack, String> {
@@ -402,6 +414,9 @@ fn root_track(subject: &Subject, check: &Value) -> Result<RootTrack, String> {
     let axes = text(check, "axes").or_else(|| text(json, "axes")).unwrap_or("xz+yaw");
     let clip = json.get("clip").ok_or("the description has no clip")?;
     let root = clip.get("root").ok_or("the clip has no root")?;
+    only("the input", json, &["type", "clip", "axes"])?;
+    only("the clip", clip, &["root", "duration"])?;
+    only("the root", root, &["times", "translation", "rotation"])?;
     let times = root.get("times").and_then(row).ok_or("the root has no times")?;
     let rows = |key: &str, rest: &[f64]| -> Result<Vec<f64>, String> {
         match root.get(key).and_then(Value::as_array) {
@@ -418,7 +433,7 @@ fn root_track(subject: &Subject, check: &Value) -> Result<RootTrack, String> {
     let path = Curve::linear(ValueKind::Vector(3), times.clone(), rows("translation", &[0.0; 3])?);
     let turn = Curve::linear(ValueKind::Rotation, times.clone(), rows("rotation", &[0.0, 0.0, 0.0, 1.0])?);
     let (path, turn) = (path.map_err(|e| e.to_string())?, turn.map_err(|e| e.to_string())?);
-    Ok(RootTrack::new(path, turn, times[0], end, parts_of(axes)))
+    Ok(RootTrack::new(path, turn, times[0], end, parts_of(axes)?))
 }
 
 fn root_track_of_file(file: &File, check: &Value) -> Result<RootTrack, String> {
@@ -427,7 +442,7 @@ fn root_track_of_file(file: &File, check: &Value) -> Result<RootTrack, String> {
         Some(_) => file.node(check, "node")?,
         None => clip.tracks.iter().find_map(|t| t.binding.node).ok_or("no node moves")?,
     };
-    let parts = parts_of(text(check, "axes").unwrap_or("xz+yaw"));
+    let parts = parts_of(text(check, "axes").unwrap_or("xz+yaw"))?;
     RootTrack::of_node(clip, &file.house.skeleton, node, &clip.key_times(), parts).map_err(|e| e.to_string())
 }
 

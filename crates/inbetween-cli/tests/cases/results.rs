@@ -166,6 +166,12 @@ struct Allowed {
     looping: bool,
 }
 
+/// `0.1deg` as a number of degrees.
+fn degrees(text: &str) -> Option<f64> {
+    let text = text.trim();
+    text.strip_suffix("deg").or_else(|| text.strip_suffix('°'))?.trim().parse().ok()
+}
+
 fn allowed(file: &File, check: &Value) -> Result<Allowed, Verdict> {
     let unit = file.metres_per_unit();
     let stated = option(check, "max_error");
@@ -174,6 +180,8 @@ fn allowed(file: &File, check: &Value) -> Result<Allowed, Verdict> {
         Some(Value::String(word)) if word == "auto" => {
             Some(reduce::auto_error(&file.house.skeleton, &file.house.clips, 0.01))
         }
+        // A bound of turns, not of lengths.
+        Some(Value::String(word)) if degrees(word).is_some() => None,
         Some(other) => Some(
             length_m(other, unit).ok_or_else(|| Verdict::Fail(format!("{other} is not an error bound")))?,
         ),
@@ -187,12 +195,14 @@ fn allowed(file: &File, check: &Value) -> Result<Allowed, Verdict> {
     // tolerance of each track, unless the op says otherwise.
     let world = match option(check, "metric").and_then(Value::as_str) {
         Some(metric) => metric == "world",
-        None => stated.is_some_and(Value::is_string),
+        None => stated.and_then(Value::as_str).is_some_and(|word| degrees(word).is_none()),
     };
     Ok(Allowed {
         length,
         number,
-        angle: option_number(check, "max_error_deg").map(f64::to_radians),
+        angle: option_number(check, "max_error_deg")
+            .or_else(|| stated.and_then(Value::as_str).and_then(degrees))
+            .map(f64::to_radians),
         world,
         shell: option(check, "shell").and_then(|s| length_m(s, unit)),
         looping: option(check, "loop").and_then(Value::as_bool).unwrap_or(false),
@@ -331,7 +341,14 @@ fn numbers(value: &Value, found: &mut Vec<f64>) {
 }
 
 fn report_mentions(subject: &Subject, check: &Value) -> Verdict {
-    let Some(report) = &subject.report else { return Verdict::Fail("there is no report".to_owned()) };
+    // Of a file that was only loaded, what is said of it are its notes.
+    let notes =
+        subject.file.as_ref().map(|f| Value::from_iter(f.house.notes.iter().map(ToString::to_string)));
+    let report = match (&subject.report, &notes, subject.source.is_none()) {
+        (Some(report), ..) => report,
+        (None, Ok(notes), true) => notes,
+        _ => return Verdict::Fail("there is no report".to_owned()),
+    };
     let text = report.to_string().to_lowercase();
     let words: Vec<String> = check
         .get("any")

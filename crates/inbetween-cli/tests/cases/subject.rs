@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use inbetween::glam::DVec3;
-use inbetween::{Clip, LocalPose, ModelPose, Property, Track, TrackData, Transform};
+use inbetween::glam::{DQuat, DVec3};
+use inbetween::{Clip, Curve, LocalPose, ModelPose, Property, Track, TrackData, Transform};
 use inbetween_formats::{Import, ReadOptions, convention, import_path};
 use serde_json::Value;
 
@@ -196,17 +196,54 @@ impl File {
     }
 
     /// Value of a track at a time, in the file's own units.
-    fn raw_value(&self, clip: usize, track: usize, time: f64) -> Vec<f64> {
-        self.raw.clips[clip].tracks[track].value_at(time)
+    pub fn raw_value(&self, clip: usize, track: usize, time: f64) -> Vec<f64> {
+        let raw = &self.raw.clips[clip].tracks[track];
+        if self.player.is_none() {
+            return raw.value_at(time);
+        }
+        let value = self.value(clip, track, time);
+        let mut t = Transform::IDENTITY;
+        match raw.binding.property {
+            Property::Translation if raw.binding.node.is_some() => {
+                t.translation = DVec3::from_slice(&value);
+                self.transform_in_file(&t).translation.to_array().to_vec()
+            }
+            Property::Rotation if raw.binding.node.is_some() => {
+                t.rotation = DQuat::from_slice(&value);
+                self.transform_in_file(&t).rotation.to_array().to_vec()
+            }
+            Property::Scale if raw.binding.node.is_some() => {
+                t.scale = DVec3::from_slice(&value);
+                self.transform_in_file(&t).scale.to_array().to_vec()
+            }
+            _ => value,
+        }
+    }
+
+    /// A transform of the house in the units and axes of the file.
+    fn transform_in_file(&self, t: &Transform) -> Transform {
+        let convention = self.raw.convention;
+        let back = convention.axes.inverse();
+        let scale = t.scale.to_array();
+        Transform {
+            translation: back.point(t.translation) / convention.metres_per_unit,
+            rotation: back.rotation(t.rotation),
+            scale: DVec3::from_array(back.from.map(|i| scale[i])),
+        }
     }
 
     /// Every node's transform in its parent, in the house's units or the file's. Built from the
     /// tracks one by one, not by the library's own sampling of poses.
     pub fn local(&self, clip: usize, time: f64, raw: bool) -> LocalPose {
+        if raw && self.player.is_some() {
+            // What a decoder gives is in the house's units.
+            let joints = self.local(clip, time, false).joints;
+            return LocalPose { joints: joints.iter().map(|t| self.transform_in_file(t)).collect() };
+        }
         let import = if raw { &self.raw } else { &self.house };
         let joints = import.skeleton.joints();
         let mut pose: Vec<Transform> = joints.iter().map(|j| j.rest).collect();
-        let decoded = self.player.is_some() && !raw;
+        let decoded = self.player.is_some();
         if decoded {
             // A decoder gives transforms with their pivots folded in.
             pose = LocalPose::rest(&import.skeleton).joints;
@@ -219,7 +256,7 @@ impl File {
             match track.binding.property {
                 Property::Translation => t.translation = DVec3::from_slice(&value()),
                 Property::Scale => t.scale = DVec3::from_slice(&value()),
-                Property::Rotation => t.rotation = inbetween::glam::DQuat::from_slice(&value()),
+                Property::Rotation => t.rotation = DQuat::from_slice(&value()),
                 _ => {}
             }
         }
@@ -290,16 +327,24 @@ pub fn property_of(path: &str) -> (&str, Option<usize>) {
     (path, None)
 }
 
+/// The curves of a track, or of the one component that has a curve of its own.
+pub fn curves_of(track: &Track, component: Option<usize>) -> Vec<&Curve> {
+    match (&track.data, component) {
+        (TrackData::Axes { axes, .. }, Some(c)) => axes.get(c).and_then(|a| a.curve()).into_iter().collect(),
+        (TrackData::Euler(e), Some(c)) => {
+            let of_axis = e.terms.iter().filter(|(axis, _)| *axis as usize == c);
+            of_axis.filter_map(|(_, a)| a.curve()).collect()
+        }
+        _ => track.data.curves(),
+    }
+}
+
 /// How many keys a track, or one component of it, has: its distinct key times.
 pub fn key_count(track: &Track, component: Option<usize>) -> usize {
     match (&track.data, component) {
-        (TrackData::Axes { axes, .. }, Some(c)) => axes.get(c).and_then(|a| a.curve()).map_or(0, |c| c.len()),
-        (TrackData::Euler(e), Some(c)) => e
-            .terms
-            .iter()
-            .find(|(axis, _)| *axis as usize == c)
-            .and_then(|(_, a)| a.curve())
-            .map_or(0, |c| c.len()),
+        (TrackData::Axes { .. } | TrackData::Euler(_), Some(_)) => {
+            curves_of(track, component).iter().map(|c| c.len()).sum()
+        }
         _ => track.data.key_times().len(),
     }
 }

@@ -25,12 +25,16 @@ pub const CHECKS: &[(&str, Check)] = &[
 
 /// The time a check speaks of, seconds.
 fn time(check: &Value) -> Result<f64, String> {
+    // A `time` that is a word says which clock `t` is of; only the file's own is known.
+    if let Some(word) = check.get("time").and_then(Value::as_str).filter(|w| *w != "source") {
+        return Err(format!("time {word:?} is not known; it may be \"source\""));
+    }
     number(check, "t").or_else(|| number(check, "time")).ok_or_else(|| "the check states no t".to_owned())
 }
 
 /// What the check asks for at `time`: a property of a node or the value of a track.
 pub fn value_at(file: &File, clip: usize, check: &Value, time: f64) -> Result<Vec<f64>, String> {
-    let raw = in_file_units(check) && file.player.is_none() && file.metres_per_unit() != 0.0;
+    let raw = in_file_units(check);
     let path = check.get("path").or_else(|| check.get("property")).and_then(Value::as_str).unwrap_or("");
     let (property, component) = property_of(path);
     let moves = matches!(property, "translation" | "rotation" | "scale");
@@ -44,7 +48,7 @@ pub fn value_at(file: &File, clip: usize, check: &Value, time: f64) -> Result<Ve
         }
     } else {
         let track = file.track(clip, check)?.ok_or_else(|| format!("there is no such track: {check}"))?;
-        if raw { file.raw.clips[clip].tracks[track].value_at(time) } else { file.value(clip, track, time) }
+        if raw { file.raw_value(clip, track, time) } else { file.value(clip, track, time) }
     };
     match component {
         None => Ok(value),
@@ -91,7 +95,7 @@ fn sample_looped(subject: &Subject, check: &Value) -> Verdict {
 
 fn world_position(subject: &Subject, check: &Value) -> Verdict {
     let found = subject.file().and_then(|file| {
-        let (node, raw) = (file.node(check, "node")?, in_file_units(check) && file.player.is_none());
+        let (node, raw) = (file.node(check, "node")?, in_file_units(check));
         let pose = match check.get("t") {
             Some(_) => file.world(file.clip(check)?, time(check)?, raw),
             None => file.rest_world(raw),
@@ -125,8 +129,7 @@ fn coordinate(check: &Value) -> Option<usize> {
 
 fn world_range(subject: &Subject, check: &Value) -> Verdict {
     let found = subject.file().and_then(|file| {
-        let (clip, node, raw) =
-            (file.clip(check)?, file.node(check, "node")?, in_file_units(check) && file.player.is_none());
+        let (clip, node, raw) = (file.clip(check)?, file.node(check, "node")?, in_file_units(check));
         let axis = coordinate(check).ok_or("the check names no axis")?;
         let c = &file.house.clips[clip];
         let (t0, t1) = (number(check, "t0").unwrap_or(c.start()), number(check, "t1").unwrap_or(c.end()));
@@ -177,6 +180,14 @@ fn loop_gap(subject: &Subject, check: &Value) -> Verdict {
         Err(why) => return Verdict::Fail(why),
     };
     let size = gap.iter().map(|v| v * v).sum::<f64>().sqrt();
+    if let Some(most) = number(check, "deg") {
+        // Of two unit quaternions that far apart.
+        let angle = (4.0 * (0.5 * size).min(1.0).asin()).to_degrees();
+        let tol = number(check, "tol").unwrap_or(0.0);
+        return Verdict::that(angle <= most + tol, || {
+            format!("the gap is {angle} degrees, more than {most}")
+        });
+    }
     if let Some(most) = number(check, "max") {
         return Verdict::that(size <= most, || format!("the gap is {gap:?}, {size} long, more than {most}"));
     }
@@ -300,17 +311,31 @@ fn all_finite(subject: &Subject, check: &Value) -> Verdict {
     Verdict::Pass
 }
 
-/// A shell as a check states it, in metres: a number in the file's units, or a text with a unit.
+/// A length as a check states it, in metres: a number in the file's units, or a text with a unit.
 pub fn length_m(value: &Value, metres_per_unit: f64) -> Option<f64> {
     match value {
         Value::String(text) => {
-            let split = text.find(|c: char| c.is_alphabetic() && c != 'e' && c != 'E')?;
-            let factor = match text[split..].trim() {
+            let text = text.trim();
+            let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+            // The `e` of 1e-3 is no unit.
+            let unit = match unit.strip_prefix(['e', 'E']) {
+                Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)) => {
+                    rest.trim_start_matches(|c: char| c.is_ascii_digit() || "+-".contains(c))
+                }
+                _ => unit,
+            };
+            let split = text.len() - unit.len();
+            let factor = match unit.trim() {
+                "" => metres_per_unit,
+                "um" | "µm" => 1e-6,
                 "mm" => 1e-3,
                 "cm" => 1e-2,
                 "dm" => 1e-1,
                 "m" => 1.0,
+                "km" => 1e3,
                 "in" => 0.0254,
+                "ft" => 0.3048,
+                "yd" => 0.9144,
                 _ => return None,
             };
             text[..split].trim().parse::<f64>().ok().map(|v| v * factor)
@@ -369,6 +394,12 @@ fn world_error(source: &File, file: &File, clip: usize, check: &Value) -> Verdic
         return Verdict::Fail("the check states no value".to_owned());
     };
     let shell = check.get("shell").and_then(|v| length_m(v, unit)).unwrap_or(0.0);
+    let only = match check.get("node").or_else(|| check.get("node_index")).map(|_| source.node(check, "node"))
+    {
+        Some(Err(why)) => return Verdict::Fail(why),
+        Some(Ok(node)) => Some(node),
+        None => None,
+    };
     // Points that far away in the world at rest, along the node's own axes.
     let rest = source.rest_world(false);
     let points: Vec<Vec<DVec3>> = rest
@@ -392,7 +423,7 @@ fn world_error(source: &File, file: &File, clip: usize, check: &Value) -> Verdic
     let mut worst = (0.0, String::new());
     for t in both_times(source, file, clip) {
         let (a, b) = (source.world(clip, t, false), file.world(clip, t, false));
-        for node in 0..a.joints.len() {
+        for node in (0..a.joints.len()).filter(|n| only.is_none_or(|o| o == *n)) {
             let name = &source.house.skeleton.joints()[node].name;
             let Some(other) = same_node(source, file, node) else {
                 return Verdict::Fail(format!("node {name:?} is gone"));
@@ -482,13 +513,28 @@ fn track_error(source: &File, file: &File, clip: usize, check: &Value) -> Verdic
     if value.is_none() && deg.is_none() {
         return Verdict::Fail("the check states neither value nor deg".to_owned());
     }
-    let only = check.get("node").or_else(|| check.get("target")).map(|_| source.track(clip, check));
+    let node = match check.get("node").or_else(|| check.get("node_index")).map(|_| source.node(check, "node"))
+    {
+        Some(Err(why)) => return Verdict::Fail(why),
+        Some(Ok(node)) => Some(node),
+        None => None,
+    };
+    let target = match check.get("target").map(|_| source.track(clip, check)) {
+        Some(Err(why)) => return Verdict::Fail(why),
+        Some(Ok(None)) => return Verdict::Fail(format!("there is no such track: {check}")),
+        Some(Ok(found)) => found,
+        None => None,
+    };
+    let path = check.get("path").or_else(|| check.get("property")).and_then(Value::as_str);
+    let mut compared = false;
     for (k, track) in source.house.clips[clip].tracks.iter().enumerate() {
-        if let Some(Ok(Some(wanted))) = only
-            && wanted != k
-        {
+        let meant = node.is_none_or(|n| track.binding.node == Some(n))
+            && target.is_none_or(|t| t == k)
+            && path.is_none_or(|p| track.binding.property.name() == p);
+        if !meant {
             continue;
         }
+        compared = true;
         if is_stepped(&track.data) {
             continue;
         }
@@ -523,6 +569,9 @@ fn track_error(source: &File, file: &File, clip: usize, check: &Value) -> Verdic
                 ));
             }
         }
+    }
+    if !compared && (node.is_some() || path.is_some()) {
+        return Verdict::Fail(format!("there is no such track: {check}"));
     }
     steps_exact(source, file, clip)
 }
