@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use inbetween::glam::DVec3;
+use inbetween::math::angle_between;
 use inbetween::metric::{Shell, check_times, shell_offsets};
 use inbetween::playback::root_motion::guess_root;
 use inbetween::sample::is_straight;
@@ -177,7 +178,7 @@ pub fn compress_clip(
     }
     let mut notes = Vec::new();
     let plain = plain_skeleton(skeleton);
-    let tree = judged_tree(clip, skeleton, &plain, options);
+    let mut tree = judged_tree(clip, skeleton, &plain, options);
     let mut source = ClipSource::new(clip, skeleton, Times::Listed(vec![clip.start()]), 1);
     let checks = judged_times(clip);
     let (times, frames, spent) = choose_times(clip, &tree, &mut source, &checks, options)?;
@@ -211,6 +212,7 @@ pub fn compress_clip(
         let opened = CompressedClip::read(&bytes, VERSIONS[0], Some(&plain))
             .map_err(|e| CompressError::Unreadable { clip: clip.name.clone(), error: e.to_string() })?;
         let (worst, ratio) = verify(clip, skeleton, &plain, &tree, &opened, &checks);
+        let turned = turned(clip, skeleton, options.max_angle, &opened, &checks);
         let error = worst.as_ref().map_or(0.0, |w| w.value);
         chunk.head.measured = error as f32;
         chunk.report = ClipReport {
@@ -220,13 +222,19 @@ pub fn compress_clip(
             bytes: bytes.len(),
             source_keys: clip.key_count(),
             worst,
-            share_of_bound: ratio,
+            share_of_bound: turned.iter().copied().fold(ratio, f64::max),
             notes: chunk.report.notes.clone(),
         };
-        if ratio <= 1.0 {
+        if chunk.report.share_of_bound <= 1.0 {
             return Ok(chunk);
         }
-        share *= (0.97 / ratio).clamp(0.2, 0.97);
+        if ratio > 1.0 {
+            share *= (0.97 / ratio).clamp(0.2, 0.97);
+        }
+        // What is scaled small moves little when it turns: such nodes are held more tightly.
+        for (bound, t) in tree.bounds.iter_mut().zip(&turned).filter(|(_, t)| **t > 1.0) {
+            *bound *= (0.97 / t).clamp(0.02, 0.97);
+        }
         last = Some(chunk);
     }
     let worst = last.and_then(|c| c.report.worst);
@@ -295,8 +303,35 @@ pub fn measure(
 ) -> Measured {
     let plain = plain_skeleton(skeleton);
     let tree = judged_tree(clip, skeleton, &plain, options);
-    let (worst, share_of_bound) = verify(clip, skeleton, &plain, &tree, opened, &judged_times(clip));
-    Measured { worst, share_of_bound }
+    let checks = judged_times(clip);
+    let (worst, moved) = verify(clip, skeleton, &plain, &tree, opened, &checks);
+    let turned = turned(clip, skeleton, options.max_angle, opened, &checks);
+    Measured { worst, share_of_bound: turned.into_iter().fold(moved, f64::max) }
+}
+
+/// How far each node's own rotation is off at most, over the angle that is allowed; nothing where
+/// none is stated. A node that has no size at all at that moment shows no turn.
+fn turned(
+    clip: &Clip,
+    skeleton: &Skeleton,
+    max_angle: Option<f64>,
+    opened: &CompressedClip<'_>,
+    checks: &[f64],
+) -> Vec<f64> {
+    let Some(most) = max_angle else { return Vec::new() };
+    let mut local = LocalPose::default();
+    let mut narrow = vec![crate::JointTransform::IDENTITY; skeleton.len()];
+    let mut ratios = vec![0.0f64; skeleton.len()];
+    for &time in checks {
+        local.sample(clip, skeleton, time, &TrackMask::all());
+        opened.pose(time, &mut narrow);
+        for ((ratio, a), b) in ratios.iter_mut().zip(&local.joints).zip(&narrow) {
+            if a.scale.abs().min_element() > 0.0 {
+                *ratio = ratio.max(angle_between(a.rotation, b.to_model().rotation) / most);
+            }
+        }
+    }
+    ratios
 }
 
 fn positive(what: &'static str, value: f64) -> Result<(), CompressError> {

@@ -152,6 +152,14 @@ fn load_error(input: &Input<'_>, error: &ufbx::Error, read: u64) -> FormatError 
         E::NodeDepthLimit => {
             broken(file, place, "sections nested a few deep", &said, "the file is damaged; export it again")
         }
+        // The one fault of a tree that stops the parser.
+        _ if said.contains("Cyclic node hierarchy") => broken(
+            file,
+            "the tree of models",
+            "every model under one parent, without a circle",
+            "a cycle: a model is among its own descendants",
+            "remove the connection that closes the loop, or export the file again",
+        ),
         _ => broken(
             file,
             place,

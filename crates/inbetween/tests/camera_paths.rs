@@ -783,7 +783,7 @@ fn bad_keys_are_refused_by_name_and_leave_the_path_as_it_was() {
     let nan = text(vec![key(0.0, 0.0), key(1.0, f64::NAN)]);
     assert!(nan.contains("channel x") && nan.contains("key 1"), "{nan}");
     assert!(text(vec![key(0.0, 0.0), key(f64::INFINITY, 0.0)]).contains("key 1 has time inf"));
-    assert!(text(vec![CameraKey::new(0.0, vec![1.0])]).contains("need 2 numbers"));
+    assert!(text(vec![CameraKey::new(0.0, vec![1.0])]).contains("has 1 values, but the path has 2 channels"));
     let twice = CameraPath::new(vec![Channel::new("x"), Channel::new("x")], vec![]).unwrap_err().to_string();
     assert!(twice.contains("two channels are called x"));
 

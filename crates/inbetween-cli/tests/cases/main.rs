@@ -1,7 +1,7 @@
 //! The cases: files people had trouble with, and what must come out.
 //!
 //! `INBETWEEN_CASES=DIR cargo test --test cases -- --nocapture` runs every folder under `DIR`
-//! (default: the project's own `testdata/cases`) that holds an `expect.json`, prints a line a
+//! (default: the project's own `testdata/cases` and `testdata/cases-more`) that holds an `expect.json`, prints a line a
 //! check and a sum, and fails if a check does. `testdata/cases/SCHEMA.md` says what the checks
 //! mean. What a check does follows from its own text alone: no case is known by its name.
 //!
@@ -245,12 +245,17 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-') && *a != "cases").collect();
-    let folder = std::env::var_os("INBETWEEN_CASES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cases"), PathBuf::from);
-    let found = find_cases(&folder);
-    if found.is_empty() {
-        println!("FAIL: no case (a folder with an expect.json) under {}", folder.display());
-        return ExitCode::FAILURE;
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    let folders = std::env::var_os("INBETWEEN_CASES")
+        .map_or_else(|| vec![own.join("cases"), own.join("cases-more")], |dir| vec![PathBuf::from(dir)]);
+    let mut found = Vec::new();
+    for folder in folders {
+        let here = find_cases(&folder);
+        if here.is_empty() {
+            println!("FAIL: no case (a folder with an expect.json) under {}", folder.display());
+            return ExitCode::FAILURE;
+        }
+        found.extend(here);
     }
     let mut sum = Sum::default();
     for path in found {

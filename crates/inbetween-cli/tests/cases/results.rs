@@ -51,11 +51,13 @@ pub fn option_number(check: &Value, key: &str) -> Option<f64> {
 }
 
 /// The extension in which a result of this subject is written: the source's own where it can be,
-/// else GLB.
+/// else GLB. glTF has no times before 0, so what starts there is kept in the native format.
 fn extension(file: &File) -> &'static str {
     let own = file.path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
     let own = ["glb", "gltf", "inb"].into_iter().find(|e| *e == own);
-    [own, Some("glb"), Some("inb")].into_iter().flatten().find(|e| WRITTEN.contains(e)).unwrap_or("inb")
+    let early = file.house.clips.iter().any(|c| c.start() < 0.0);
+    let other = if early { "inb" } else { "glb" };
+    [own, Some(other), Some("inb")].into_iter().flatten().find(|e| WRITTEN.contains(e)).unwrap_or("inb")
 }
 
 /// The subject with other clips (in the house's units), written as a file and read back.

@@ -134,7 +134,11 @@ fn read_motion(
         s.values.reserve_exact(room as usize * s.columns.len());
     }
     let frames = Rows::new(text, h, declared, notes).read(&mut sinks)?;
-    if frames > 1 && frame_time <= 0.0 {
+    if frames == 0 {
+        notes.push(Note::new(Severity::Info, "MOTION", "the clip is empty: there are no frames"));
+    }
+    // Shorter than any clock's step is as good as none.
+    if frames > 1 && frame_time < 1e-9 {
         let advice = "write the length of a frame in seconds, such as 0.0333333 for 30 a second";
         return Err(text.broken(frame_time_line, "a frame time above zero", frame_time_text, advice));
     }

@@ -106,6 +106,10 @@ pub(super) fn read(
         })?;
         clip.rate = rate;
         clip.tracks = reader.tracks;
+        if clip.tracks.is_empty() && reader.notes.iter().all(|n| n.severity != Severity::Lost) {
+            let place = format!("take {:?}", &*stack.element.name);
+            reader.notes.push(Note::new(Severity::Info, place, "the take is empty: it has no curves"));
+        }
         notes.append(&mut reader.notes);
         clips.push(clip);
     }
@@ -145,6 +149,10 @@ fn check_keys(file: &str, keys: u64, options: &ReadOptions) -> Result<(), Format
 /// rate of their full mode.
 fn rate(scene: &ufbx::Scene) -> Option<FrameRate> {
     use ufbx::TimeMode as M;
+    // 119.88 a second, which the parser does not know.
+    if ufbx::find_prop(&scene.settings.props, "TimeMode").is_some_and(|p| p.value_int == 18) {
+        return FrameRate::new(120_000, 1001);
+    }
     match scene.settings.time_mode {
         M::NtscDropFrame | M::NtscFullFrame => FrameRate::new(30000, 1001),
         M::FilmFullFrame => FrameRate::new(24000, 1001),

@@ -81,13 +81,47 @@ pub(super) fn open(input: &Input<'_>, notes: &mut Vec<Note>) -> Result<Document,
         input.bytes
     };
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    if !document.is_glb {
+        looks_like_json(text, at)?;
+    }
     document.json = serde_json::from_slice(text).map_err(|e| {
         let place = format!("JSON line {} column {}", e.line(), e.column());
         at.broken(place, "valid JSON", e.to_string(), "the file is damaged or cut off; export it again")
     })?;
     check_version(&document.json, at)?;
     document.buffers = buffers(&document, input, chunk)?;
+    for (index, json) in document.list("buffers").iter().enumerate() {
+        let stated = json.get("byteLength").and_then(Value::as_u64);
+        let there = document.buffers.get(index).and_then(Buffer::bytes).map(|b| b.len() as u64);
+        if let (Some(stated), Some(there)) = (stated, there)
+            && there < stated
+        {
+            let text = format!("its byteLength is {stated}, but only {there} bytes are there (truncated)");
+            notes.push(Note::new(Severity::Info, format!("buffer {index}"), text));
+        }
+    }
+    for name in document.list("extensionsRequired").iter().filter(|e| !super::rebuild::is_known(e)) {
+        let text =
+            format!("the file requires the extension {name}, which is not read; what it adds is left out");
+        notes.push(Note::new(Severity::Info, "extensionsRequired", text));
+    }
     Ok(document)
+}
+
+/// Bytes that are neither GLB nor the start of a JSON object are told what they are, not where a
+/// parser stumbled.
+fn looks_like_json(text: &[u8], at: Place<'_>) -> Result<(), FormatError> {
+    let found = match text.trim_ascii_start() {
+        [] => format!("an empty file ({} bytes)", text.len()),
+        [b'{', ..] => return Ok(()),
+        [first, ..] if first.is_ascii_graphic() => {
+            let head: String = text.iter().take(12).map(|b| char::from(*b)).collect();
+            format!("{:?}", head.escape_default().to_string())
+        }
+        other => format!("the bytes {:02x?}", &other[..other.len().min(8)]),
+    };
+    let expected = "the magic \"glTF\" of a GLB file, or a JSON object";
+    Err(at.broken("the start of the file", expected, found, "the file is damaged or of another format"))
 }
 
 fn check_version(json: &Value, at: Place<'_>) -> Result<(), FormatError> {

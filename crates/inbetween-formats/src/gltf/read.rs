@@ -464,12 +464,15 @@ impl Channels<'_, '_> {
         if expected != found {
             let name = target.binding.property.name();
             let each = if per_key == 3 { " and its two tangents" } else { "" };
+            // In elements of the accessor, as its count is.
+            let of_one = kind.width() / shape.width.max(1);
+            let elements = expected / shape.width.max(1) as u64;
+            let values = if of_one > 1 { format!("{of_one} {name}") } else { format!("one {name}") };
             let text = format!(
-                "{expected} output values: {} keys (accessor {input}) of {} {name} a key{each}",
+                "an output count of {elements}: {} keys (accessor {input}) of {values} a key{each}",
                 input_shape.count,
-                kind.width()
             );
-            let found = format!("a count of {found} in accessor {output}");
+            let found = format!("a count of {} in accessor {output}", shape.count);
             return Err(self.at.broken(place, text, found, EDIT));
         }
         self.count_keys(input_shape.count as u64, place)?;

@@ -115,7 +115,8 @@ const KNOWN: &[&str] = &[
     "MSFT_texture_dds",
 ];
 
-fn is_known(extension: &Value) -> bool {
+/// True for an extension named in the JSON that is looked after here or does not touch animation.
+pub(super) fn is_known(extension: &Value) -> bool {
     let name = extension.as_str().unwrap_or("");
     KNOWN.contains(&name) || name.starts_with("KHR_materials_")
 }

@@ -287,11 +287,13 @@ impl CameraPath {
         if with_rotation != 0 && with_rotation != keys.len() {
             return Err(CameraError::Count { what: "rotations", found: with_rotation, keys: keys.len() });
         }
-        for key in &keys {
-            if key.values.len() != channels.len() {
-                let error = SplineError::Shape { times: 1, width: channels.len(), values: key.values.len() };
-                return Err(error.into());
-            }
+        if let Some(i) = keys.iter().position(|key| key.values.len() != channels.len()) {
+            return Err(CameraError::Channels(format!(
+                "key {i} of {} has {} values, but the path has {} channels; give each key a value a channel",
+                keys.len(),
+                keys[i].values.len(),
+                channels.len()
+            )));
         }
         let times: Vec<f64> = keys.iter().map(|k| k.time).collect();
         let mut path = Self {
