@@ -36,7 +36,8 @@ pub struct CompressOptions {
     /// the track's range.
     pub value_error: Option<f64>,
     /// True if the clip loops: its last pose becomes its first one exactly where the two agree
-    /// within half the bound. Where they agree to the last bits that happens anyway.
+    /// within half the bound. Where they agree within a thousandth of it that happens anyway, also
+    /// for single components (a rotation, one axis of a translation) of a pose that does not close.
     pub closed: bool,
     /// Frames a second to store, in place of those the keys suggest.
     pub rate: Option<FrameRate>,
@@ -196,17 +197,15 @@ pub fn compress_clip(
     for _ in 0..6 {
         let effort = Effort { share, trials: options.trials.max(1) };
         let encoded = encode::encode(&tree, &mut source, times.clone(), closed, segments, effort);
-        let chunk = assemble_clip(
-            clip,
-            skeleton,
-            &tree,
-            &times,
-            frames,
-            closed,
-            encoded,
-            options,
-            &mut notes.clone(),
-        );
+        let mut notes = notes.clone();
+        if !encoded.meets {
+            notes.push(
+                "tracks that end on their first value could not be made to do so exactly within the bound"
+                    .to_owned(),
+            );
+        }
+        let chunk =
+            assemble_clip(clip, skeleton, &tree, &times, frames, closed, encoded, options, &mut notes);
         let mut chunk = chunk;
         let bytes = chunk_bytes(&mut chunk, None);
         let opened = CompressedClip::read(&bytes, VERSIONS[0], Some(&plain))
@@ -870,8 +869,12 @@ fn value_lanes(
         if (least.abs().max(most.abs())) * 1e-7 > 0.1 * step || (most - least) / step > 1.0e6 {
             return None;
         }
-        let numbers: Vec<i32> =
+        let mut numbers: Vec<i32> =
             rows[..stored].iter().map(|r| ((r[c] - f64::from(bias)) / step).round() as i32).collect();
+        // Steps are the same in all segments, so equal numbers are equal values.
+        if !closed && (rows[0][c] - rows[frames - 1][c]).abs() <= 1e-3 * each {
+            numbers[frames - 1] = numbers[0];
+        }
         lanes.push(ValueLane {
             target: Target::Track(index as u32, c as u16),
             lane: Lane { step8, bias, quarters: vec![2; segments], numbers },

@@ -10,6 +10,10 @@
 //! joint carries is taken. Each segment has a scale over all steps; it is made as coarse as the
 //! bound allows at every frame and every midpoint of the segment.
 //!
+//! A component whose last value is its first one ends on the first one's bits, also where others of
+//! the clip do not close: its last number is the first one, and the scale of the last segment that
+//! of the first, or finer by whole octaves.
+//!
 //! The result is measured again, on the finished bytes, by [`crate::verify`].
 
 use glam::{DAffine3, DMat3, DQuat, DVec3};
@@ -108,6 +112,8 @@ pub(crate) struct Encoded {
     pub constants: Vec<NodeConstants>,
     pub kept: Vec<[Kept; 3]>,
     pub group: Group,
+    /// True unless components that close could not be made to meet within the bound.
+    pub meets: bool,
 }
 
 pub(crate) fn mrp_to_quat(m: DVec3) -> DQuat {
@@ -153,6 +159,8 @@ struct Plan {
     /// Middle of the range of translation and scale.
     place: Vec<DVec3>,
     size: Vec<DVec3>,
+    /// Rotation, translation, scale whose last value is the first one.
+    closes: Vec<Closes>,
     /// Points that a turn of the node moves, in metres as seen in its own axes.
     points: Vec<Vec<DVec3>>,
     /// Gives the best correcting turn from the error of the origin.
@@ -167,6 +175,18 @@ struct Plan {
     kept: Vec<[Kept; 3]>,
     fixed: Vec<Transform>,
 }
+
+/// Which components of a node end where they began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Closes {
+    rotation: bool,
+    translation: [bool; 3],
+    scale: [bool; 3],
+}
+
+/// Share of the bound by which a component's last value may miss its first one and still count as
+/// the same: what f32 and a file's decimals leave of equal values.
+const SAME: f64 = 1e-3;
 
 pub(crate) fn log8(step: f64) -> i32 {
     // Floor of 8·log2, from the exponent and a short search: no libm in the way.
@@ -218,6 +238,8 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
         }
     }
     turned.iter_mut().for_each(|t| *t = t.sqrt());
+    // The last sample is the last frame.
+    let last = pose;
     // World scale of each node at the first frame: lengths below it count that much.
     let mut worlds = vec![World::ORIGIN; n];
     let mut lengths = vec![1.0f64; n];
@@ -243,6 +265,7 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
         middle: vec![[0; 3]; n],
         place: vec![DVec3::ZERO; n],
         size: vec![DVec3::ONE; n],
+        closes: vec![Closes::default(); n],
         points: vec![Vec::new(); n],
         aim: vec![DMat3::ZERO; n],
         cost: vec![DMat3::ZERO; n],
@@ -270,6 +293,19 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
             out.translation[j][a] = span[a] * parent_length(j) > tiny && !tree.exact[j][1];
             out.scale[j][a] = grow[a] * reach[j] > tiny && !tree.exact[j][2];
         }
+        let same = SAME * strict[j];
+        let (a, b) = (&first[j], &last[j]);
+        let b_turn = if a.rotation.dot(b.rotation) < 0.0 { -b.rotation } else { b.rotation };
+        out.closes[j] = Closes {
+            rotation: out.rotation[j] && 2.0 * (a.rotation - b_turn).length() * reach[j] <= same,
+            translation: std::array::from_fn(|k| {
+                out.translation[j][k]
+                    && (a.translation[k] - b.translation[k]).abs() * parent_length(j) <= same
+            }),
+            scale: std::array::from_fn(|k| {
+                out.scale[j][k] && (a.scale[k] - b.scale[k]).abs() * reach[j] <= same
+            }),
+        };
         out.place[j] = (places[j].high + places[j].low) * 0.5;
         out.size[j] = (sizes[j].high + sizes[j].low) * 0.5;
         let mean = DQuat::from_array(sums[j]);
@@ -536,27 +572,48 @@ pub(crate) fn encode(
     segments: usize,
     effort: Effort,
 ) -> Encoded {
-    let plan = plan(tree, source);
-    run(tree, &plan, source, times, closed, segments, effort)
+    let mut plan = plan(tree, source);
+    if closed || source.frames() < 3 {
+        // The whole last frame is the first one, or there is no way back.
+        plan.closes.fill(Closes::default());
+    }
+    // A last frame that ends on the numbers of the first has the first one's errors and a little
+    // more, so those must leave room.
+    for weight in [1.4, 2.5, 5.0] {
+        if let Some(encoded) = run(tree, &plan, source, &times, closed, segments, effort, weight) {
+            return encoded;
+        }
+    }
+    plan.closes.fill(Closes::default());
+    let open = run(tree, &plan, source, &times, closed, segments, effort, 1.0);
+    Encoded { meets: false, ..open.expect("without a seam every run ends") }
 }
 
 /// The lanes of a plan, still without numbers, and where those of each node are.
 struct Lanes {
     group: Group,
+    /// For each node whether something under it closes.
+    above: Vec<bool>,
+    /// Nodes above such a one, closing or below it that do not end in the world as they began.
+    strained: Vec<bool>,
+    /// For each lane, in the order of the file, whether it ends on its first value.
+    closes: Vec<bool>,
     rotation_of: Vec<usize>,
     place_of: Vec<[usize; 3]>,
     size_of: Vec<[usize; 3]>,
 }
 
 impl Lanes {
-    fn new(plan: &Plan, frames: usize, times: Times, closed: bool) -> Self {
+    fn new(tree: &Tree, plan: &Plan, frames: usize, times: Times, closed: bool) -> Self {
         let n = plan.rotation.len();
         let mut rotations = Vec::new();
         let mut values = Vec::new();
+        let mut closes = Vec::new();
         let mut rotation_of = vec![usize::MAX; n];
         for j in 0..n {
             if plan.rotation[j] {
                 rotation_of[j] = rotations.len();
+                closes.extend([plan.closes[j].rotation; 3]);
                 rotations.push(RotationLanes {
                     node: j as u32,
                     middle: plan.middle[j],
@@ -571,6 +628,7 @@ impl Lanes {
             for a in 0..3 {
                 if plan.translation[j][a] {
                     place_of[j][a] = values.len();
+                    closes.push(plan.closes[j].translation[a]);
                     let lane = lane_at(plan.place8[j], plan.place[j][a]);
                     values.push(ValueLane { target: Target::Translation(j as u32, a as u8), lane });
                 }
@@ -580,13 +638,31 @@ impl Lanes {
             for a in 0..3 {
                 if plan.scale[j][a] {
                     size_of[j][a] = values.len();
+                    closes.push(plan.closes[j].scale[a]);
                     let lane = lane_at(plan.size8[j], plan.size[j][a]);
                     values.push(ValueLane { target: Target::Scale(j as u32, a as u8), lane });
                 }
             }
         }
         let group = Group { times, frames, closed, scales: Vec::new(), rotations, values };
-        Self { group, rotation_of, place_of, size_of }
+        let mut above = vec![false; n];
+        for &j in tree.order.iter().rev() {
+            if let Some(p) = tree.parents[j] {
+                above[p] |= above[j] || plan.closes[j] != Closes::default();
+            }
+        }
+        let (mut firm, mut under) = (vec![false; n], vec![false; n]);
+        for &j in &tree.order {
+            under[j] = plan.closes[j] != Closes::default() || tree.parents[j].is_some_and(|p| under[p]);
+            let c = &plan.closes[j];
+            firm[j] = tree.parents[j].is_none_or(|p| firm[p])
+                && tree.exact[j] == [false; 3]
+                && c.rotation == plan.rotation[j]
+                && c.translation == plan.translation[j]
+                && c.scale == plan.scale[j];
+        }
+        let strained = (0..n).map(|j| !firm[j] && (above[j] || under[j])).collect();
+        Self { group, above, strained, closes, rotation_of, place_of, size_of }
     }
 
     fn count(&self) -> usize {
@@ -624,19 +700,79 @@ fn load(
     bench
 }
 
+/// By how much a node is to be off at the last frame, in its own axes: as at the first frame where
+/// one under it closes. That one has taken it back and will do so again.
+#[derive(Clone, Copy)]
+struct Carried {
+    place: DVec3,
+    turn: DQuat,
+}
+
+impl Carried {
+    const NONE: Self = Self { place: DVec3::ZERO, turn: DQuat::IDENTITY };
+
+    /// From where a node was decoded to at the first frame.
+    fn new(truth: &World, place: DVec3, turn: DQuat) -> Self {
+        let back = truth.turn.conjugate();
+        Self { place: back * (place - truth.matrix.translation), turn: back * turn }
+    }
+
+    /// Where a node is to be, and its turn, if it is to be off in the same way.
+    fn onto(&self, truth: &World) -> (DVec3, DQuat) {
+        (truth.matrix.translation + truth.turn * self.place, truth.turn * self.turn)
+    }
+}
+
+/// What lanes that close end on: the numbers of the first frame.
+struct Seam {
+    /// Scale of the first segment.
+    scale8: i32,
+    numbers: Vec<i32>,
+    /// Of each node at the first frame.
+    carried: Vec<Carried>,
+    /// Octaves by which the last segment's scale may be finer, so that no number grows too large.
+    finer: i32,
+}
+
+impl Seam {
+    fn new(scale8: i32, first: &[Vec<i32>], carried: Vec<Carried>, closes: &[bool]) -> Self {
+        let numbers: Vec<i32> = first.iter().map(|n| n[0]).collect();
+        let most = numbers.iter().zip(closes).filter(|c| *c.1).map(|c| c.0.unsigned_abs()).max();
+        let bits = 32 - most.unwrap_or(0).leading_zeros();
+        Self { scale8, numbers, carried, finer: 22i32.saturating_sub_unsigned(bits) }
+    }
+
+    /// The nearest scale not above `scale8` at which the first values are on the lattice.
+    fn snap(&self, scale8: i32) -> i32 {
+        let octaves = ((self.scale8 - scale8).max(0) + 7) / 8;
+        self.scale8 - 8 * octaves.min(self.finer)
+    }
+
+    /// A lane's first value as a number at a scale that [`snap`](Self::snap) gave.
+    fn number(&self, slot: usize, scale8: i32) -> i32 {
+        self.numbers[slot] << ((self.scale8 - scale8) / 8)
+    }
+}
+
+/// Errors at the first frame count `weight` times where lanes close. `None` where those cannot meet
+/// their first value within the bound.
+#[allow(clippy::too_many_arguments)]
 fn run(
     tree: &Tree,
     plan: &Plan,
     source: &mut dyn PoseSource,
-    times: Times,
+    times: &Times,
     closed: bool,
     segments: usize,
     effort: Effort,
-) -> Encoded {
+    weight: f64,
+) -> Option<Encoded> {
     let n = tree.parents.len();
     let frames = source.frames();
     let stored = frames - usize::from(closed);
-    let mut lanes = Lanes::new(plan, frames, times, closed);
+    let mut lanes = Lanes::new(tree, plan, frames, times.clone(), closed);
+    let any_closes = lanes.closes.contains(&true);
+    let mut seam: Option<Seam> = None;
     let mut fitters: Vec<Option<Fitter>> = Vec::new();
     // Steps as planned use about two thirds of the bound.
     let mut scale8 = 3i32;
@@ -665,8 +801,11 @@ fn run(
         let mut bench = load(tree, source, samples.into_iter(), count, lanes.count());
         let lead = usize::from(s > 0);
         let mut kept = Attempt::new(&bench);
+        let weight = if s == 0 && any_closes { weight } else { 1.0 };
+        let ties = seam.as_ref().filter(|_| last);
+        let snap = |scale8: i32| ties.map_or(scale8, |t| t.snap(scale8));
         let (mut good, mut bad) = (i32::MIN, i32::MAX);
-        let mut trial = scale8;
+        let mut trial = snap(scale8);
         let mut tries = 0;
         let mut least = f64::INFINITY;
         loop {
@@ -679,6 +818,8 @@ fn run(
                 lead,
                 count,
                 returns,
+                weight,
+                if last && any_closes { Some(ties) } else { None },
                 before.as_ref(),
                 opening.as_ref(),
                 &mut bench,
@@ -716,9 +857,29 @@ fn run(
             } else {
                 guess.clamp(good + 1, bad - 1)
             };
+            trial = snap(trial);
+            if trial <= good || trial >= bad {
+                break;
+            }
+        }
+        if good == i32::MIN && last && any_closes {
+            return None;
         }
         let chosen = kept;
         scale8 = chosen.scale8;
+        if s == 0 && any_closes && !last {
+            let mut worlds = vec![World::ORIGIN; n];
+            for &j in &tree.order {
+                let parent = tree.parents[j].map_or(World::ORIGIN, |p| worlds[p]);
+                worlds[j] = parent.child(&chosen.locals[j], tree.inherit[j]);
+            }
+            let carried = (0..n).map(|j| match lanes.above[j] {
+                true => Carried::new(&bench.truth[j], worlds[j].matrix.translation, worlds[j].turn),
+                false => Carried::NONE,
+            });
+            let carried = carried.collect();
+            seam = Some(Seam::new(scale8, &chosen.numbers, carried, &lanes.closes));
+        }
         lanes.group.scales.push(scale8);
         for (lane, (numbers, quarter)) in
             lanes_mut(&mut lanes.group).into_iter().zip(chosen.numbers.into_iter().zip(chosen.quarters))
@@ -731,7 +892,12 @@ fn run(
         }
         before = Some(chosen.locals[(count - 1) * n..].to_vec());
     }
-    Encoded { constants: plan.constants.clone(), kept: plan.kept.clone(), group: lanes.group }
+    Some(Encoded {
+        constants: plan.constants.clone(),
+        kept: plan.kept.clone(),
+        group: lanes.group,
+        meets: true,
+    })
 }
 
 /// A scale whose errors come this near to the bound is not tried to be made coarser: the next step
@@ -788,7 +954,9 @@ fn halfway(a: &Transform, b: &Transform) -> Transform {
     }
 }
 
-/// Quantises a segment at one scale; gives every node's largest error over its bound.
+/// Quantises a segment at one scale; gives every node's largest error over its bound. Of the last
+/// segment `ends` says what lanes that close end on; `Some(None)` where it is also the first. Errors
+/// at the first frame count `weight` times.
 #[allow(clippy::too_many_arguments)]
 fn try_scale(
     tree: &Tree,
@@ -799,12 +967,14 @@ fn try_scale(
     lead: usize,
     count: usize,
     returns: bool,
+    weight: f64,
+    ends: Option<Option<&Seam>>,
     before: Option<&Vec<Transform>>,
     opening: Option<&Vec<Transform>>,
     bench: &mut Bench,
 ) -> Vec<f64> {
     let n = tree.parents.len();
-    let Lanes { group, rotation_of, place_of, size_of } = lanes;
+    let Lanes { group, above, strained, closes, rotation_of, place_of, size_of } = lanes;
     let scale = f64::from(exp8(scale8));
     let row = |frame: usize| (lead + 2 * frame) * n;
     let mut errors = vec![0.0f64; n];
@@ -826,9 +996,13 @@ fn try_scale(
             for f in 0..count {
                 let parent = parent_of(&bench.decoded, f);
                 let truth = &bench.truth[row(f) + j];
+                let place = match ends {
+                    Some(Some(seam)) if f + 1 == count => seam.carried[j].onto(truth).0,
+                    _ => truth.matrix.translation,
+                };
                 let m = parent.matrix.matrix3;
                 let want = if m.determinant().abs() > 1e-9 {
-                    m.inverse() * (truth.matrix.translation - parent.matrix.translation)
+                    m.inverse() * (place - parent.matrix.translation)
                 } else {
                     bench.truth_locals[row(f) + j].translation
                 };
@@ -844,13 +1018,27 @@ fn try_scale(
                 for f in 0..count {
                     values[f] = wanted[f][0][a] - bias;
                 }
-                let c = corridor(fitter, values, f64::from(exp8(l.step8)) * scale);
                 let slot = group.rotations.len() * 3 + lane;
+                let step = f64::from(exp8(l.step8)) * scale;
+                let end = ends.filter(|_| closes[slot]).map(|e| e.map(|s| s.number(slot, scale8)));
+                if let Some(end) = end {
+                    values[count - 1] = end.map_or(values[0], |n| f64::from(n) * step);
+                }
+                let c = corridor(fitter, values, step);
                 bench.quarters[slot] = c.quarter;
                 let numbers = &mut bench.numbers[slot];
                 numbers.clear();
                 for f in 0..count {
-                    let v = ((values[f] / c.step).round() as i32).clamp(c.low[f], c.high[f]);
+                    let v = match (end, ends) {
+                        (Some(e), _) if f + 1 == count => e.unwrap_or(numbers[0]),
+                        // Off by as much as at the first frame.
+                        (_, Some(None)) if f + 1 == count => {
+                            let off = f64::from(numbers[0]) - values[0] / c.step;
+                            let off = if above[j] { off } else { 0.0 };
+                            whole(values[f] / c.step + off)
+                        }
+                        _ => c.nearest(values[f] / c.step, f),
+                    };
                     numbers.push(v);
                     bench.locals[f * n + j].translation[a] = f64::from(v) * c.step + bias;
                 }
@@ -866,13 +1054,21 @@ fn try_scale(
             for f in 0..count {
                 values[f] = bench.truth_locals[row(f) + j].scale[a] - bias;
             }
-            let c = corridor(fitter, values, f64::from(exp8(l.step8)) * scale);
             let slot = group.rotations.len() * 3 + lane;
+            let step = f64::from(exp8(l.step8)) * scale;
+            let end = ends.filter(|_| closes[slot]).map(|e| e.map(|s| s.number(slot, scale8)));
+            if let Some(end) = end {
+                values[count - 1] = end.map_or(values[0], |n| f64::from(n) * step);
+            }
+            let c = corridor(fitter, values, step);
             bench.quarters[slot] = c.quarter;
             let numbers = &mut bench.numbers[slot];
             numbers.clear();
             for f in 0..count {
-                let v = ((values[f] / c.step).round() as i32).clamp(c.low[f], c.high[f]);
+                let v = match end {
+                    Some(e) if f + 1 == count => e.unwrap_or(numbers[0]),
+                    _ => c.nearest(values[f] / c.step, f),
+                };
                 numbers.push(v);
                 bench.locals[f * n + j].scale[a] = f64::from(v) * c.step + bias;
             }
@@ -887,18 +1083,24 @@ fn try_scale(
                 let truth = &bench.truth[row(f) + j];
                 let place =
                     parent.matrix.matrix3 * bench.locals[f * n + j].translation + parent.matrix.translation;
-                let error = truth.turn.conjugate() * (place - truth.matrix.translation);
-                let aim = plan.aim[j] * error;
-                let want = parent.turn.conjugate()
-                    * truth.turn
-                    * math::normalize(DQuat::from_xyzw(aim.x * 0.5, aim.y * 0.5, aim.z * 0.5, 1.0));
-                let m = mrp_near(back * want, near);
-                near = m;
-                wanted[f] = [m, error, aim];
+                let (goal, turn) = match ends {
+                    Some(Some(seam)) if f + 1 == count => seam.carried[j].onto(truth),
+                    _ => (truth.matrix.translation, truth.turn),
+                };
+                wanted[f] = aimed(plan, j, back, parent, place, goal, turn, near);
+                near = wanted[f][0];
+            }
+            let lanes = &group.rotations[lane].lanes;
+            let end = ends.filter(|_| closes[lane * 3]);
+            if let Some(seam) = end {
+                wanted[count - 1][0] = seam.map_or(wanted[0][0], |s| {
+                    DVec3::from_array(std::array::from_fn(|a| {
+                        f64::from(s.number(lane * 3 + a, scale8)) * f64::from(exp8(lanes[a].step8)) * scale
+                    }))
+                });
             }
             // The coarsest axis first; what its rounding does to the others is put right in what
             // they aim at, so that axes that tilt into each other cost nothing.
-            let lanes = &group.rotations[lane].lanes;
             let mut order = [0usize, 1, 2];
             order.sort_by_key(|&a| (-lanes[a].step8, a));
             forms.clear();
@@ -918,10 +1120,32 @@ fn try_scale(
                 bench.numbers[lane * 3 + a].clear();
                 c[a] = Some(made);
             }
-            let c = c.map(|c| c.expect("one for each axis"));
+            let mut c = c.map(|c| c.expect("one for each axis"));
+            if let (Some(None), None) = (ends, end) {
+                c.iter_mut().for_each(|c| c.widen(count - 1));
+            }
             for f in 0..count {
+                if let (Some(None), None, true) = (ends, end, f + 1 == count && above[j]) {
+                    // Off in the same way as at the first frame.
+                    let first = parent_of(&bench.decoded, 0);
+                    let local = &bench.locals[j];
+                    let place = first.matrix.matrix3 * local.translation + first.matrix.translation;
+                    let carried = Carried::new(&bench.truth[row(0) + j], place, first.turn * local.rotation);
+                    let (goal, turn) = carried.onto(&bench.truth[row(f) + j]);
+                    let parent = parent_of(&bench.decoded, f);
+                    let place = parent.matrix.matrix3 * bench.locals[f * n + j].translation
+                        + parent.matrix.translation;
+                    wanted[f] = aimed(plan, j, back, parent, place, goal, turn, wanted[f][0]);
+                    forms[f] = Tilt::new(wanted[f][0], plan.cost[j], order);
+                }
                 let [m, error, aim] = wanted[f];
-                let numbers = nearest(&plan.points[j], m, error, aim, &c, f, &forms[f]);
+                let numbers = match end {
+                    Some(e) if f + 1 == count => std::array::from_fn(|a| {
+                        let slot = lane * 3 + a;
+                        e.map_or_else(|| bench.numbers[slot][0], |s| s.number(slot, scale8))
+                    }),
+                    _ => nearest(&plan.points[j], m, error, aim, &c, f, &forms[f]),
+                };
                 for a in 0..3 {
                     bench.numbers[lane * 3 + a].push(numbers[a]);
                 }
@@ -933,7 +1157,8 @@ fn try_scale(
             let parent = parent_of(&bench.decoded, f);
             let here = parent.child(&bench.locals[f * n + j], tree.inherit[j]);
             bench.decoded[f * n + j] = here;
-            errors[j] = errors[j].max(here.error(&bench.truth[row(f) + j], tree.shell[j]) / tree.bounds[j]);
+            let error = here.error(&bench.truth[row(f) + j], tree.shell[j]) / tree.bounds[j];
+            errors[j] = errors[j].max(if f == 0 && strained[j] { error * weight } else { error });
         }
     }
     bench.tilts = forms;
@@ -1000,7 +1225,41 @@ impl Tilt {
     }
 }
 
+/// The turn that brings a node nearest to its goal, with its origin at `place`: parameters near
+/// `near`, how far the origin is off and what that adds to the turn, both in the node's own axes.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+fn aimed(
+    plan: &Plan,
+    j: usize,
+    back: DQuat,
+    parent: World,
+    place: DVec3,
+    goal: DVec3,
+    turn: DQuat,
+    near: DVec3,
+) -> [DVec3; 3] {
+    let error = turn.conjugate() * (place - goal);
+    let aim = plan.aim[j] * error;
+    let want = parent.turn.conjugate()
+        * turn
+        * math::normalize(DQuat::from_xyzw(aim.x * 0.5, aim.y * 0.5, aim.z * 0.5, 1.0));
+    [mrp_near(back * want, near), error, aim]
+}
+
+/// The nearest whole number a lane may have.
+fn whole(exact: f64) -> i32 {
+    let most = f64::from(MAX_NUMBER);
+    exact.round().clamp(-most, most) as i32
+}
+
 impl Corridor {
+    /// Lets the numbers of a frame lie a little outside.
+    fn widen(&mut self, f: usize) {
+        self.low[f] = (self.low[f] - 2).max(-MAX_NUMBER);
+        self.high[f] = (self.high[f] + 2).min(MAX_NUMBER);
+    }
+
     fn nearest(&self, exact: f64, f: usize) -> i32 {
         (exact.round().clamp(-8.0e6, 8.0e6) as i32).clamp(self.low[f], self.high[f])
     }

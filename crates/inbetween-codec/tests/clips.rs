@@ -251,6 +251,88 @@ fn a_loop_that_meets_its_start_meets_it_to_the_bit() {
     assert!(world_error(&clip, &skeleton, &library, 0.03) <= 0.02);
 }
 
+/// A loop of all joints whose root travels along x and z, rises and falls along y, and makes no whole
+/// turn: its other tracks end on their first value, and not to the last bit of an f64.
+fn walk_of(skeleton: &Skeleton, frames: usize) -> Clip {
+    let mut random = Random(frames as u64 + 1);
+    let last = frames - 1;
+    let times: std::sync::Arc<[f64]> = (0..frames).map(|f| f as f64 / 30.0).collect();
+    let mut clip = Clip::new("walk", 0.0, times[last]).unwrap();
+    clip.wrap = Wrap::Loop;
+    for n in 0..skeleton.len() {
+        let (turns, size) = (1.0 + (n % 3) as f64, 0.2 + 0.8 * random.next());
+        let phase = |f: usize| std::f64::consts::TAU * f as f64 / last as f64;
+        let axis = DVec3::new(random.next(), random.next(), 0.3).normalize();
+        let values = (0..frames)
+            .flat_map(|f| {
+                // Joint 1 goes once all the way round.
+                let angle =
+                    if n == 1 { phase(f) } else { size * inbetween::math::sin(turns * phase(f) + 1.0) };
+                inbetween::math::axis_angle(axis, if n == 0 { 0.3 * f as f64 / last as f64 } else { angle })
+                    .to_array()
+            })
+            .collect();
+        clip.tracks.push(Track::new(
+            Binding::node(n, format!("joint {n}"), Property::Rotation),
+            TrackData::Curve(Curve::linear(ValueKind::Rotation, times.clone(), values).unwrap()),
+            vec![0.0, 0.0, 0.0, 1.0],
+        ));
+        if n == 0 || n == 3 {
+            let forward = if n == 0 { 1.4 } else { 0.0 };
+            let values = (0..frames)
+                .flat_map(|f| {
+                    let (s, along) = (inbetween::math::sin(phase(f)), forward * f as f64 / last as f64);
+                    [along, 1.0 + 0.04 * s, 0.3 * along + 0.02 * s]
+                })
+                .collect();
+            clip.tracks.push(Track::new(
+                Binding::node(n, format!("joint {n}"), Property::Translation),
+                TrackData::Curve(Curve::linear(ValueKind::Vector(3), times.clone(), values).unwrap()),
+                vec![0.0; 3],
+            ));
+        }
+    }
+    let smile: Vec<f64> = (0..frames)
+        .map(|f| 0.5 + 0.4 * inbetween::math::sin(std::f64::consts::TAU * f as f64 / last as f64))
+        .collect();
+    let face =
+        Binding { target: "face".into(), node: None, property: Property::from_name("smile"), path: None };
+    let smile = Curve::linear(ValueKind::Scalar, times, smile).unwrap();
+    clip.tracks.push(Track::new(face, TrackData::Curve(smile), vec![0.0]));
+    clip
+}
+
+#[test]
+fn tracks_that_close_meet_their_start_to_the_bit_where_others_do_not_close() {
+    for joints in [4, 21] {
+        let skeleton = limb(joints, 0.2);
+        for frames in [7, 9, 24, 25, 40, 61, 150] {
+            let clip = walk_of(&skeleton, frames);
+            for max_error in [1e-4, 1e-3] {
+                let options = CompressOptions { max_error, ..Default::default() };
+                let file = compress(&skeleton, std::slice::from_ref(&clip), &options, true).unwrap();
+                assert_eq!(file.reports[0].notes, Vec::<String>::new());
+                let library = Library::load(&file.bytes).unwrap();
+                let c = &library.clips[0];
+                assert!(!c.is_closed());
+                assert!(world_error(&clip, &skeleton, &library, 0.03) <= max_error);
+                for n in 0..joints {
+                    let (first, last) = (c.node(0.0, n), c.node(clip.end(), n));
+                    assert_eq!(first.rotation == last.rotation, n > 0, "turn of {n}, {frames} frames");
+                    assert_eq!(first.translation[1].to_bits(), last.translation[1].to_bits());
+                    let stays = (0..3).all(|a| first.translation[a] == last.translation[a]);
+                    assert_eq!(stays, n > 0, "place of {n}, {frames} frames");
+                }
+                let smile = c.tracks().position(|t| t.binding.target == "face").unwrap();
+                let mut ends = [[0.0f32]; 2];
+                c.value(smile, 0.0, &mut ends[0]);
+                c.value(smile, clip.end(), &mut ends[1]);
+                assert_eq!(ends[0][0].to_bits(), ends[1][0].to_bits());
+            }
+        }
+    }
+}
+
 #[test]
 fn ten_still_minutes_before_a_busy_second_cost_next_to_nothing() {
     let skeleton = limb(1, 0.0);
