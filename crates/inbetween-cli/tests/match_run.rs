@@ -118,7 +118,10 @@ fn the_locomotion_clips_follow_a_scripted_path_without_sliding_more_than_they_do
     let number = |key: &str| judged[key].as_f64().unwrap();
     for change in judged["changes"].as_array().unwrap() {
         assert_eq!(change["followed"], true, "{change}");
+        assert!(change["reached_90"].as_f64().is_some_and(|s| s < 2.0), "{change}");
+        assert!(change["off_by"].as_f64().unwrap() < 3.0, "{change}");
     }
+    assert!(number("jumps_per_second") < 3.0, "{}", number("jumps_per_second"));
     assert!(
         number("foot_sliding_m_s") <= number("clip_foot_sliding_m_s") + 0.005,
         "feet slide {} m/s, the clips {}",
@@ -131,6 +134,56 @@ fn the_locomotion_clips_follow_a_scripted_path_without_sliding_more_than_they_do
     assert!((duration - (24.0 - 1.0 / 60.0)).abs() < 1e-3, "{duration}");
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<svg") && html.contains("Over the ground") && !html.contains("NaN"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn one_captured_clip_of_jumps_follows_turns_of_90_and_180_degrees() {
+    let data = std::env::var_os("INBETWEEN_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let file = data.join("assimp-bsd/01_01.bvh");
+    if !file.is_file() {
+        println!("NOT RUN: {} is missing", file.display());
+        assert!(std::env::var_os("CI").is_none(), "the data must be there under CI");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("inbetween-match-bvh-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (schema, script, database) = (path("s.toml"), path("p.toml"), path("d.ibm"));
+    std::fs::write(&schema, SCHEMA.replace("root = \"Root\"", "root = \"Hips\"")).unwrap();
+    let steps =
+        [(0.0, 0.0, 0), (2.0, 1.4, 0), (8.0, 1.4, 90), (14.0, 1.4, -90), (20.0, 1.4, -180), (26.0, 0.0, 0)];
+    let text: String = steps
+        .iter()
+        .map(|(at, speed, heading)| {
+            format!("[[step]]\nat_s = {at:?}\nspeed_m_s = {speed:?}\nheading_deg = {heading}\n")
+        })
+        .collect();
+    std::fs::write(&script, format!("duration_s = 30\n{text}")).unwrap();
+    // Captured in units of 5.6444 cm.
+    let unit = ["--unit", "5.6444cm"];
+    let bake = [&["match", "bake", "--schema", &schema, "-o", &database, "--json"][..], &unit[..]].concat();
+    inbetween(&bake, std::slice::from_ref(&file));
+    let judged = |more: &[&str]| -> Value {
+        let run = [&["match", "run", &database, "--script", &script, "--json"][..], &unit[..], more].concat();
+        serde_json::from_str(&inbetween(&run, &[]).1).unwrap()
+    };
+    let led = judged(&[]);
+    for change in led["changes"].as_array().unwrap() {
+        assert_eq!(change["followed"], true, "{change}");
+        assert!(change["reached_90"].as_f64().is_some_and(|s| s < 3.0), "{change}");
+        assert!(change["off_by"].as_f64().unwrap() < 3.0, "{change}");
+    }
+    let sliding = |judged: &Value| {
+        let number = |key: &str| judged[key].as_f64().unwrap();
+        (number("foot_sliding_m_s"), number("clip_foot_sliding_m_s"))
+    };
+    let (shown, own) = sliding(&led);
+    assert!(shown <= own + 0.005, "feet slide {shown} m/s, the clip {own}");
+    // Left to the clip alone the turns are not followed: the test is of the steering.
+    let alone = judged(&["--exact-root"]);
+    assert!(alone["changes"].as_array().unwrap().iter().any(|c| c["followed"] == false), "{alone}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -20,8 +20,10 @@ pub struct Leg {
     pub foot: usize,
 }
 
-/// How far a foot may be from where it is held before it is let go, in metres.
-const LET_GO_M: f64 = 0.12;
+/// How far a foot may be from where it is held before it is let go, as a share of the leg's length.
+/// After a jump a standing foot may be a step away from where the new clip has it; let go too soon
+/// it would slide there.
+const LET_GO: f64 = 0.4;
 
 /// Half-life of what is left after letting go, in seconds.
 const RELEASE_S: f64 = 0.06;
@@ -41,6 +43,11 @@ impl FootLock {
         Self { leg, held: None, offset: DVec3::ZERO, rate: DVec3::ZERO }
     }
 
+    /// Where the foot is held, if it is.
+    pub(crate) fn held(&self) -> Option<DVec3> {
+        self.held
+    }
+
     pub(crate) fn leg(&self) -> Leg {
         self.leg
     }
@@ -54,13 +61,16 @@ impl FootLock {
         stands: bool,
         dt: f64,
     ) {
-        let foot = world.joints[self.leg.foot].translation;
+        let at = |node: usize| world.joints[node].translation;
+        let foot = at(self.leg.foot);
+        let length = (at(self.leg.shin) - at(self.leg.thigh)).length() + (foot - at(self.leg.shin)).length();
+        let let_go = LET_GO * length;
         (self.offset, self.rate) = decay(self.offset, self.rate, RELEASE_S, dt);
         let free = foot + self.offset;
         self.held = match self.held {
-            Some(place) if stands && (place - foot).length() < LET_GO_M => Some(place),
+            Some(place) if stands && (place - foot).length() < let_go => Some(place),
             Some(_) => None,
-            None if stands && (free - foot).length() < 0.5 * LET_GO_M => Some(free),
+            None if stands && (free - foot).length() < 0.5 * let_go => Some(free),
             None => None,
         };
         let target = match self.held {

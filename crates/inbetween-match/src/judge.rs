@@ -93,7 +93,8 @@ pub struct Judgement {
     pub searches: usize,
     /// Jumps made.
     pub jumps: usize,
-    /// Mean speed over the ground of feet that stand, as shown, m/s.
+    /// Mean speed over the ground, as shown, of feet that stand in what plays at this frame and the
+    /// one before, m/s.
     pub sliding_m_s: f64,
     /// The same in the clips, over the moments that were played.
     pub clip_sliding_m_s: f64,
@@ -151,8 +152,11 @@ pub fn judge(
     };
 
     // Sliding: shown and in the clips, over the same moments.
+    // From one frame to the next a foot stands if it does in what plays at both: one that a jump
+    // catches in the air only comes to stand.
     let (mut shown, mut own, mut count) = (0.0, 0.0, 0.0f64);
-    for (k, frame) in frames.iter().enumerate().skip(1) {
+    let mut stood = vec![false; nodes.len()];
+    for (k, frame) in frames.iter().enumerate() {
         let slot = &mut motions[frame.clip as usize];
         if slot.is_none() {
             let clip = &clips[frame.clip as usize];
@@ -164,12 +168,14 @@ pub fn judge(
             let node = if frame.mirrored { sides[foot] } else { nodes[foot] };
             let velocity = motion.velocity(node, frame.time_s);
             let height = motion.position(node, frame.time_s).y;
-            if height <= standing.height_m && velocity.length() <= standing.speed_m_s {
+            let stands = height <= standing.height_m && velocity.length() <= standing.speed_m_s;
+            if stands && stood[foot] && k > 0 {
                 let moved = recording.feet[foot][k] - recording.feet[foot][k - 1];
                 shown += flat(moved).length() / recording.dt;
                 own += flat(velocity).length();
                 count += 1.0;
             }
+            stood[foot] = stands;
         }
     }
     result.sliding_m_s = shown / count.max(1.0);

@@ -54,6 +54,7 @@ mod script;
 mod search;
 mod source;
 mod spring;
+mod steering;
 mod tree;
 
 pub use bake::{BakeClip, BakeReport, ClipReport, bake, clip_hash, features_at};
@@ -73,3 +74,4 @@ pub use script::{Script, Step};
 pub use search::{Continuing, Extra, Match, Method, Query, Scratch, Weights};
 pub use source::{ClipPoses, PoseSource, SampledPoses};
 pub use spring::{AngleSpring, VelocitySpring};
+pub use steering::Steering;

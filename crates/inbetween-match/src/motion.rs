@@ -18,7 +18,7 @@ use crate::error::MatchError;
 use crate::schema::{Ends, Schema};
 
 /// Half the time over which velocities are measured, in seconds.
-const HALF_STEP_S: f64 = 1.0 / 120.0;
+pub(crate) const HALF_STEP_S: f64 = 1.0 / 120.0;
 
 /// A clip as the motion of a character.
 ///

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use inbetween::glam::DVec3;
+use inbetween::glam::{DQuat, DVec3};
 use inbetween::playback::sampler::{ClipSampler, Sampler};
 use inbetween::{
-    Binding, Clip, Curve, Joint, Property, Skeleton, Track, TrackData, Transform, ValueKind, Wrap, math,
+    Binding, Clip, Curve, Joint, LocalPose, Property, Skeleton, Track, TrackData, TrackMask, Transform,
+    ValueKind, Wrap, math,
 };
 use inbetween_match::{
     BakeClip, ClipPoses, Controller, Frame, Input, MotionDatabase, SampledPoses, Schema, Script, Settings,
-    bake, judge, record,
+    Steering, bake, judge, record,
 };
 
 const DT: f64 = 1.0 / 60.0;
@@ -98,9 +99,16 @@ fn database(schema: &Schema) -> Arc<MotionDatabase> {
 }
 
 fn controller<'a>(schema: &'a Schema, database: &Arc<MotionDatabase>) -> Controller<'a> {
+    controlled(schema, database, Settings::default())
+}
+
+fn controlled<'a>(schema: &'a Schema, database: &Arc<MotionDatabase>, settings: Settings) -> Controller<'a> {
     let source = ClipPoses::new(database, skeleton(), clips()).unwrap();
-    Controller::new(database.clone(), schema, Box::new(source), Settings::default(), &Input::default())
-        .unwrap()
+    Controller::new(database.clone(), schema, Box::new(source), settings, &Input::default()).unwrap()
+}
+
+fn exact() -> Settings {
+    Settings { steering: None, ..Settings::default() }
 }
 
 fn play(controller: &mut Controller<'_>, velocity: DVec3, seconds: f64) -> Vec<Frame> {
@@ -127,7 +135,7 @@ fn standing_still_is_the_answer_to_wanting_nothing() {
 fn wanting_to_walk_walks_and_goes_round_the_loop_without_jumping() {
     let schema = Schema::read(SCHEMA).unwrap();
     let database = database(&schema);
-    let mut controller = controller(&schema, &database);
+    let mut controller = controlled(&schema, &database, exact());
     play(&mut controller, DVec3::Z, 2.0);
     let before = controller.root().translation.z;
     let frames = play(&mut controller, DVec3::Z, 4.0);
@@ -152,6 +160,111 @@ fn a_turn_to_either_side_is_followed() {
         let off = (controller.heading() - side * std::f64::consts::FRAC_PI_2).abs();
         assert!(off < 0.3, "{name}: heading {}", controller.heading());
     }
+}
+
+/// Where the clips put the root at a time: the model's own sampling.
+fn root_of(clip: &Clip, time: f64) -> (DVec3, DQuat) {
+    let mut pose = LocalPose::default();
+    pose.sample(clip, &skeleton(), time, &TrackMask::all());
+    (pose.joints[0].translation, pose.joints[0].rotation)
+}
+
+#[test]
+fn without_steering_each_step_of_the_root_is_the_clips_own() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let mut controller = controlled(&schema, &database, exact());
+    let mut frames = play(&mut controller, DVec3::Z, 2.0);
+    frames.extend(play(&mut controller, DVec3::X, 3.0));
+    let clips = clips();
+    let mut compared = 0;
+    for pair in frames.windows(2).filter(|w| w[0].clip == w[1].clip && w[1].jumped_from.is_none()) {
+        if pair[1].time_s <= pair[0].time_s {
+            continue;
+        }
+        let clip = &clips[pair[0].clip as usize];
+        let ((a, qa), (b, qb)) = (root_of(clip, pair[0].time_s), root_of(clip, pair[1].time_s));
+        let (here, there) = (pair[0].root, pair[1].root);
+        let own = qa.conjugate() * (b - a);
+        let shown = here.rotation.conjugate() * (there.translation - here.translation);
+        assert!((own - shown).length() < 1e-9, "{own} and {shown}");
+        let turn = math::angle_between(qa.conjugate() * qb, here.rotation.conjugate() * there.rotation);
+        assert!(turn < 1e-7, "{turn}");
+        compared += 1;
+    }
+    assert!(compared > 200);
+}
+
+#[test]
+fn steering_takes_away_what_the_clips_leave_of_a_turn() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    for degrees in [90.0f64, -90.0, 180.0, 33.0] {
+        let mut controller = controller(&schema, &database);
+        play(&mut controller, DVec3::Z, 2.0);
+        let wanted = math::axis_angle(DVec3::Y, degrees.to_radians()) * DVec3::Z;
+        play(&mut controller, wanted, 5.0);
+        let before = controller.root().translation;
+        play(&mut controller, wanted, 1.0);
+        let course = (controller.root().translation - before).normalize();
+        let off = math::acos(course.dot(wanted).clamp(-1.0, 1.0)).to_degrees();
+        assert!(off < 0.5, "after {degrees} degrees the course is off by {off}");
+    }
+}
+
+#[test]
+fn steering_stays_within_its_limits() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let database = database(&schema);
+    let how = Steering { turn_rad_s: 0.4, place_share: 0.1, ..Steering::default() };
+    let settings = Settings { steering: Some(how), ..Settings::default() };
+    let mut controller = controlled(&schema, &database, settings);
+    let mut frames = play(&mut controller, DVec3::Z, 2.0);
+    frames.extend(play(&mut controller, DVec3::X, 3.0));
+    let clips = clips();
+    for pair in frames.windows(2).filter(|w| w[0].clip == w[1].clip && w[1].jumped_from.is_none()) {
+        if pair[1].time_s <= pair[0].time_s {
+            continue;
+        }
+        let clip = &clips[pair[0].clip as usize];
+        let ((a, qa), (b, qb)) = (root_of(clip, pair[0].time_s), root_of(clip, pair[1].time_s));
+        let (here, there) = (pair[0].root, pair[1].root);
+        let turn = math::angle_between(qa.conjugate() * qb, here.rotation.conjugate() * there.rotation);
+        assert!(turn <= how.turn_rad_s * DT + 1e-7, "{turn}");
+        let own = qa.conjugate() * (b - a);
+        let shown = here.rotation.conjugate() * (there.translation - here.translation);
+        // What is moved, and what turning about the root bends the way by.
+        let most = how.place_share * own.length() + own.length() * turn + 1e-9;
+        assert!((own - shown).length() <= most, "{own} and {shown}");
+    }
+}
+
+#[test]
+fn no_jump_leads_to_where_a_clip_is_about_to_end() {
+    let schema = Schema::read(SCHEMA).unwrap();
+    let once = |clip: Arc<Clip>| {
+        let mut clip = (*clip).clone();
+        clip.wrap = Wrap::Hold;
+        Arc::new(clip)
+    };
+    let clips: Vec<Arc<Clip>> = clips().into_iter().map(once).collect();
+    let given: Vec<BakeClip> = clips
+        .iter()
+        .map(|clip| BakeClip { clip: clip.clone(), skeleton: skeleton(), file: String::new() })
+        .collect();
+    let database = Arc::new(bake(&given, &schema, 1, &|| {}).unwrap().0);
+    let source = ClipPoses::new(&database, skeleton(), clips.clone()).unwrap();
+    let mut controller =
+        Controller::new(database.clone(), &schema, Box::new(source), Settings::default(), &Input::default())
+            .unwrap();
+    let mut frames = play(&mut controller, DVec3::ZERO, 3.0);
+    frames.extend(play(&mut controller, DVec3::Z, 5.0));
+    let jumps: Vec<&Frame> = frames.iter().filter(|f| f.jumped_from.is_some()).collect();
+    assert!(!jumps.is_empty());
+    for f in &jumps {
+        assert!(clips[f.clip as usize].end() - f.time_s >= 0.3 - 1e-6, "{} s of {}", f.time_s, f.clip);
+    }
+    assert!(jumps.len() < 8 * 4, "{} jumps in 8 s", jumps.len());
 }
 
 #[test]

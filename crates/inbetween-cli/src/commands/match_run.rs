@@ -58,6 +58,9 @@ pub struct Run {
     /// What is taken off the cost of the pose that plays
     #[arg(long, value_name = "COST")]
     bonus: Option<f32>,
+    /// Keep the clips' root motion exact: the character is not led after the path
+    #[arg(long)]
+    exact_root: bool,
     #[command(flatten)]
     read: ReadArgs,
     /// Print a JSON document
@@ -110,6 +113,9 @@ impl Run {
 
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings { search_every_s: self.search_every.max(0.0), ..Settings::default() };
+        if self.exact_root {
+            settings.steering = None;
+        }
         if let Some(bonus) = self.bonus {
             settings.bonus = bonus;
         }
