@@ -104,6 +104,9 @@ pub(crate) struct Effort {
     pub share: f64,
     /// Scales tried for each segment at most.
     pub trials: usize,
+    /// Keep the steps of a rotation's axes near each other. It costs bytes, and is for clips that hold
+    /// their bound at frames but not midway.
+    pub even: bool,
 }
 
 /// The result: constants and one group of lanes.
@@ -211,7 +214,7 @@ impl Extent {
     }
 }
 
-fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
+fn plan(tree: &Tree, source: &mut dyn PoseSource, even: bool) -> Plan {
     let n = tree.parents.len();
     let frames = source.frames();
     let mut pose = vec![Transform::IDENTITY; n];
@@ -219,6 +222,8 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
     source.sample(0, &mut first);
     let mut sums = vec![[0.0f64; 4]; n];
     let mut turned = vec![0.0f64; n];
+    let mut swing = vec![0.0f64; n];
+    let mut previous: Vec<DQuat> = first.iter().map(|t| t.rotation).collect();
     let mut places = vec![Extent::EMPTY; n];
     let mut sizes = vec![Extent::EMPTY; n];
     // Every sample, so that a swing between two equal frames is seen. Frames alone carry lanes.
@@ -230,6 +235,9 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
             let sign = if d < 0.0 { -1.0 } else { 1.0 };
             // |q − q0| is half the angle for small angles; no acos, and no cancellation.
             turned[j] = turned[j].max((q * sign - first[j].rotation).length_squared());
+            let d = if q.dot(previous[j]) < 0.0 { q + previous[j] } else { q - previous[j] };
+            swing[j] = swing[j].max(d.length_squared());
+            previous[j] = q;
             for (s, c) in sums[j].iter_mut().zip(q.to_array()) {
                 *s += sign * c;
             }
@@ -240,12 +248,17 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
     turned.iter_mut().for_each(|t| *t = t.sqrt());
     // The last sample is the last frame.
     let last = pose;
-    // World scale of each node at the first frame: lengths below it count that much.
+    // World scale of each node where it is largest: lengths below it count that much. What is nothing at
+    // the first frame, as things are that pop up, may be of any size later.
+    let mut largest = first.clone();
+    for (t, size) in largest.iter_mut().zip(&sizes) {
+        t.scale = size.low.abs().max(size.high.abs()).max(DVec3::splat(1e-6));
+    }
     let mut worlds = vec![World::ORIGIN; n];
     let mut lengths = vec![1.0f64; n];
     for &j in &tree.order {
         let parent = tree.parents[j].map_or(World::ORIGIN, |p| worlds[p]);
-        worlds[j] = parent.child(&first[j], tree.inherit[j]);
+        worlds[j] = parent.child(&largest[j], tree.inherit[j]);
         let m = worlds[j].matrix.matrix3;
         lengths[j] = m.x_axis.length().max(m.y_axis.length()).max(m.z_axis.length()).max(1e-6);
     }
@@ -280,7 +293,8 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
     let mut reach: Vec<f64> = (0..n).map(|j| tree.shell[j].max_element() * lengths[j]).collect();
     for &j in tree.order.iter().rev() {
         if let Some(p) = tree.parents[j] {
-            let far = (first[j].translation * first[p].scale).length() * parent_length(p);
+            let offset = places[j].low.abs().max(places[j].high.abs());
+            let far = (offset * largest[p].scale).length() * parent_length(p);
             reach[p] = reach[p].max(far + reach[j]);
         }
     }
@@ -291,7 +305,8 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
         let grow = sizes[j].high - sizes[j].low;
         for a in 0..3 {
             out.translation[j][a] = span[a] * parent_length(j) > tiny && !tree.exact[j][1];
-            out.scale[j][a] = grow[a] * reach[j] > tiny && !tree.exact[j][2];
+            out.scale[j][a] =
+                grow[a] * (reach[j] / largest[j].scale.max_element()) > tiny && !tree.exact[j][2];
         }
         let same = SAME * strict[j];
         let (a, b) = (&first[j], &last[j]);
@@ -318,7 +333,7 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
         let shell = tree.shell[j] * lengths[j];
         let mut points = vec![DVec3::X * shell.x, DVec3::Y * shell.y, DVec3::Z * shell.z];
         for c in (0..n).filter(|&c| tree.parents[c] == Some(j)) {
-            let t = first[c].translation * first[j].scale * parent_length(j);
+            let t = first[c].translation * largest[j].scale * parent_length(j);
             // An origin that moves along all axes is put right by its own lanes; what turns about
             // it is not.
             let origin = if out.translation[c] == [true; 3] { DVec3::ZERO } else { t };
@@ -352,16 +367,26 @@ fn plan(tree: &Tree, source: &mut dyn PoseSource) -> Plan {
             let lever = points.iter().map(|p| axis.cross(*p).length()).fold(1e-6, f64::max);
             out.turn8[j][a] = log8(0.7 * strict[j] / (4.0 * lever));
         }
+        // A long bone's twist may be told coarsely: in each frame the other axes make up for it. Midway to
+        // the next, what they make up and what is needed differ by the coarse step times the parameters'
+        // change between frames (about what |q − q'| is over half of one), which must not pass two fine steps.
+        let finest = out.turn8[j].into_iter().min().unwrap_or(0);
+        let ratio = 2.0 / swing[j].sqrt().clamp(1e-9, 1.0);
+        for step8 in out.turn8[j].iter_mut().filter(|_| even) {
+            *step8 = (*step8).min(finest + log8(ratio));
+        }
         out.points[j] = points;
         out.place8[j] = log8(0.45 * strict[j] / parent_length(j));
-        out.size8[j] = log8(0.7 * strict[j] / reach[j].max(1e-6));
-        constants(j, &mut out, tree, strict[j], reach[j], parent_length(j));
+        // What one more in scale moves.
+        let growth = (reach[j] / largest[j].scale.max_element()).max(1e-6);
+        out.size8[j] = log8(0.7 * strict[j] / growth);
+        constants(j, &mut out, tree, strict[j], [reach[j], growth], parent_length(j));
     }
     out
 }
 
 /// Rounds what stands still on a node to a fine lattice.
-fn constants(j: usize, plan: &mut Plan, tree: &Tree, bound: f64, reach: f64, length: f64) {
+fn constants(j: usize, plan: &mut Plan, tree: &Tree, bound: f64, [reach, growth]: [f64; 2], length: f64) {
     let mut c = NodeConstants::default();
     let first = plan.fixed[j];
     let (rest, near) = (tree.rest[j], 0.02 * bound);
@@ -370,7 +395,7 @@ fn constants(j: usize, plan: &mut Plan, tree: &Tree, bound: f64, reach: f64, len
     let same = [
         2.0 * turn.length() * reach <= near,
         (plan.place[j] - rest.translation).length() * length <= near,
-        (plan.size[j] - rest.scale).length() * reach <= near * 0.05,
+        (plan.size[j] - rest.scale).length() * growth <= near * 0.05,
     ];
     let moves = [plan.rotation[j], plan.translation[j] != [false; 3], plan.scale[j] != [false; 3]];
     for p in 0..3 {
@@ -572,6 +597,7 @@ pub(crate) fn encode(
     segments: usize,
     effort: Effort,
 ) -> Encoded {
+<<<<<<< HEAD
     let mut plan = plan(tree, source);
     if closed || source.frames() < 3 {
         // The whole last frame is the first one, or there is no way back.
@@ -587,6 +613,10 @@ pub(crate) fn encode(
     plan.closes.fill(Closes::default());
     let open = run(tree, &plan, source, &times, closed, segments, effort, 1.0);
     Encoded { meets: false, ..open.expect("without a seam every run ends") }
+=======
+    let plan = plan(tree, source, effort.even);
+    run(tree, &plan, source, times, closed, segments, effort)
+>>>>>>> 4dd3f1f (codec: curves take half the bytes, half turns and things that pop up hold)
 }
 
 /// The lanes of a plan, still without numbers, and where those of each node are.
@@ -801,11 +831,17 @@ fn run(
         let mut bench = load(tree, source, samples.into_iter(), count, lanes.count());
         let lead = usize::from(s > 0);
         let mut kept = Attempt::new(&bench);
+<<<<<<< HEAD
         let weight = if s == 0 && any_closes { weight } else { 1.0 };
         let ties = seam.as_ref().filter(|_| last);
         let snap = |scale8: i32| ties.map_or(scale8, |t| t.snap(scale8));
         let (mut good, mut bad) = (i32::MIN, i32::MAX);
         let mut trial = snap(scale8);
+=======
+        // `fine` is where numbers no longer fit, so that errors grow again.
+        let (mut fine, mut good, mut bad) = (i32::MIN, i32::MIN, i32::MAX);
+        let mut trial = scale8;
+>>>>>>> 4dd3f1f (codec: curves take half the bytes, half turns and things that pop up hold)
         let mut tries = 0;
         let mut least = f64::INFINITY;
         loop {
@@ -826,16 +862,17 @@ fn run(
             );
             let ratio = (errors.iter().fold(0.0f64, |a, b| a.max(*b)) / effort.share).min(1e30);
             tries += 1;
-            // Where no step is fine enough (f32 or a degenerate scale is in the way) the best is
-            // taken as it is; the check on the bytes will say so.
-            let hopeless = good == i32::MIN && (trial < -240 || ratio > 4.0 * least);
             if ratio <= 1.0 {
                 if trial > good {
                     good = trial;
                     kept.take(trial, &mut bench);
                 }
             } else {
-                bad = bad.min(trial);
+                if bench.numbers.iter().flatten().any(|n| n.abs() > MAX_NUMBER / 16 * 15) {
+                    fine = fine.max(trial);
+                } else {
+                    bad = bad.min(trial);
+                }
                 if good == i32::MIN && ratio < least {
                     kept.take(trial, &mut bench);
                 }
@@ -845,12 +882,20 @@ fn run(
             if good != i32::MIN && (tries >= effort.trials || good + 1 >= bad || near) {
                 break;
             }
-            if hopeless {
+            // Where no step is fine enough (f32 or a degenerate scale is in the way) the best is
+            // taken as it is; the check on the bytes will say so.
+            if good == i32::MIN
+                && (!(-240..=240).contains(&trial)
+                    || ratio > 4.0 * least && fine == i32::MIN
+                    || fine.saturating_add(1) >= bad)
+            {
                 break;
             }
             // Errors go roughly with the step: aim a little below where that says.
             let guess = trial + (f64::from(log8((1.0 / ratio.max(1e-3)).min(8.0)))) as i32;
-            trial = if good == i32::MIN {
+            trial = if good == i32::MIN && fine != i32::MIN {
+                if bad == i32::MAX { fine + 16 } else { fine + (bad - fine) / 2 }
+            } else if good == i32::MIN {
                 guess.min(trial - 1).max(trial - 24)
             } else if bad == i32::MAX {
                 guess.max(trial + 1).min(trial + 8)

@@ -538,6 +538,82 @@ fn curved_spans_between_few_keys_get_the_frames_they_need() {
     }
 }
 
+/// A clip of one track on joint 1 of a limb.
+fn one_track(property: Property, rest: Vec<f64>, curve: Curve) -> Clip {
+    let mut clip = Clip::new("one", curve.start(), curve.end()).unwrap();
+    clip.tracks.push(Track::new(Binding::node(1, "joint 1", property), TrackData::Curve(curve), rest));
+    clip
+}
+
+#[test]
+fn a_full_turn_told_by_three_keys_goes_round_and_not_through() {
+    let skeleton = limb(3, 0.3);
+    // Half a turn from key to key: the way between hangs on the last bit.
+    let values = vec![0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, -4e-8, 0.0, -9e-8, 0.0, -1.0];
+    let curve = Curve::linear(ValueKind::Rotation, vec![0.0, 1.0, 2.0], values).unwrap();
+    let clip = one_track(Property::Rotation, vec![0.0, 0.0, 0.0, 1.0], curve);
+    for bound in [1e-5, 1e-4, 1e-3, 1e-2] {
+        let options = CompressOptions { max_error: bound, ..Default::default() };
+        let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+        let library = Library::open(&file.bytes).unwrap();
+        // Everywhere, not only where the bound is stated: a frame too few would show between.
+        let mut pose = vec![JointTransform::IDENTITY; 3];
+        for i in 0..=200 {
+            let time = f64::from(i) / 100.0;
+            library.clips[0].pose(time, &mut pose);
+            let truth = LocalPose::of_clip(&clip, &skeleton, time, &TrackMask::all()).joints[1].rotation;
+            let off = 2.0 * truth.dot(pose[1].to_model().rotation).abs().min(1.0).acos();
+            assert!(off * 0.3 <= 2.0 * bound, "{off} rad at {time} s, bound {bound}");
+        }
+    }
+}
+
+#[test]
+fn what_pops_up_from_nothing_is_seen() {
+    let skeleton = limb(3, 0.3);
+    let grown = Curve::linear(
+        ValueKind::Vector(3),
+        vec![0.0, 0.5, 1.0],
+        vec![0.0, 0.0, 0.0, 1.2, 1.2, 1.2, 1.0, 1.0, 1.0],
+    );
+    let gone = Curve::linear(ValueKind::Vector(3), vec![0.0], vec![0.0, 0.0, 0.0]);
+    for curve in [grown.unwrap(), gone.unwrap()] {
+        let clip = one_track(Property::Scale, vec![1.0; 3], curve);
+        let options = CompressOptions { max_error: 1e-4, ..Default::default() };
+        let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+        let error = world_error(&clip, &skeleton, &Library::open(&file.bytes).unwrap(), 0.03);
+        assert!(error <= 1e-4, "{error}");
+    }
+}
+
+#[test]
+fn tracks_with_times_of_their_own_do_not_give_each_other_frames() {
+    // Sixteen joints with gently curved spans, each with six keys at times no other has.
+    let skeleton = limb(16, 0.1);
+    let mut random = Random(9);
+    let mut clip = Clip::new("uneven", 0.0, 2.0).unwrap();
+    for joint in 0..16usize {
+        let mut times = vec![0.0, 2.0];
+        times.extend((0..4).map(|_| 0.1 + 1.8 * random.next()));
+        times.sort_by(f64::total_cmp);
+        let values: Vec<f64> =
+            times.iter().flat_map(|t| [0.3 * (t * 1.5 + joint as f64).sin(), 0.0, 0.0]).collect();
+        let flat = vec![0.0; values.len()];
+        let curve = Curve::hermite(ValueKind::Vector(3), times, values, flat.clone(), flat).unwrap();
+        clip.tracks.push(Track::new(
+            Binding::node(joint, format!("joint {joint}"), Property::Translation),
+            TrackData::Curve(curve),
+            vec![0.0; 3],
+        ));
+    }
+    let keys = check_times(&clip).len();
+    let options = CompressOptions { max_error: 1e-2, ..Default::default() };
+    let file = compress(&skeleton, std::slice::from_ref(&clip), &options, false).unwrap();
+    assert!(file.reports[0].frames * 2 < keys, "{} frames, judged at {keys} times", file.reports[0].frames);
+    let error = world_error(&clip, &skeleton, &Library::open(&file.bytes).unwrap(), 0.03);
+    assert!(error <= 1e-2, "{error}");
+}
+
 #[test]
 fn clips_without_keys_nodes_or_length_are_clips_too() {
     let skeleton = limb(2, 0.5);
