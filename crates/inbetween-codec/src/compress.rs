@@ -9,8 +9,8 @@ use inbetween::metric::{Shell, check_times, shell_offsets};
 use inbetween::playback::root_motion::guess_root;
 use inbetween::sample::is_straight;
 use inbetween::{
-    Clip, FrameRate, LocalPose, ModelPose, Property, Skeleton, SpanKind, Track, TrackData, TrackMask,
-    Transform, ValueKind, math,
+    Clip, Extrapolation, FrameRate, LocalPose, ModelPose, Property, Skeleton, SpanKind, Track, TrackData,
+    TrackMask, Transform, ValueKind, math,
 };
 
 use crate::clip::{CompressedClip, pose_property};
@@ -390,10 +390,12 @@ fn property_index(p: &Property) -> Option<usize> {
     }
 }
 
-/// True if some span of the track jumps.
+/// True if some span of the track jumps, or repeating it outside its keys does.
 fn has_steps(data: &TrackData) -> bool {
+    let rewinds = |rule| matches!(rule, Extrapolation::Cycle { .. });
     data.curves().iter().any(|c| {
-        c.kind() == ValueKind::Switch
+        (rewinds(c.parts().before) || rewinds(c.parts().after)) && c.value(0) != c.value(c.len() - 1)
+            || c.kind() == ValueKind::Switch
             || (0..c.len().saturating_sub(1))
                 .any(|i| matches!(c.span(i), SpanKind::Step | SpanKind::StepNext))
     })
