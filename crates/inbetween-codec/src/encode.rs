@@ -597,8 +597,7 @@ pub(crate) fn encode(
     segments: usize,
     effort: Effort,
 ) -> Encoded {
-<<<<<<< HEAD
-    let mut plan = plan(tree, source);
+    let mut plan = plan(tree, source, effort.even);
     if closed || source.frames() < 3 {
         // The whole last frame is the first one, or there is no way back.
         plan.closes.fill(Closes::default());
@@ -613,10 +612,6 @@ pub(crate) fn encode(
     plan.closes.fill(Closes::default());
     let open = run(tree, &plan, source, &times, closed, segments, effort, 1.0);
     Encoded { meets: false, ..open.expect("without a seam every run ends") }
-=======
-    let plan = plan(tree, source, effort.even);
-    run(tree, &plan, source, times, closed, segments, effort)
->>>>>>> 4dd3f1f (codec: curves take half the bytes, half turns and things that pop up hold)
 }
 
 /// The lanes of a plan, still without numbers, and where those of each node are.
@@ -831,17 +826,12 @@ fn run(
         let mut bench = load(tree, source, samples.into_iter(), count, lanes.count());
         let lead = usize::from(s > 0);
         let mut kept = Attempt::new(&bench);
-<<<<<<< HEAD
         let weight = if s == 0 && any_closes { weight } else { 1.0 };
         let ties = seam.as_ref().filter(|_| last);
         let snap = |scale8: i32| ties.map_or(scale8, |t| t.snap(scale8));
-        let (mut good, mut bad) = (i32::MIN, i32::MAX);
-        let mut trial = snap(scale8);
-=======
         // `fine` is where numbers no longer fit, so that errors grow again.
         let (mut fine, mut good, mut bad) = (i32::MIN, i32::MIN, i32::MAX);
-        let mut trial = scale8;
->>>>>>> 4dd3f1f (codec: curves take half the bytes, half turns and things that pop up hold)
+        let mut trial = snap(scale8);
         let mut tries = 0;
         let mut least = f64::INFINITY;
         loop {
@@ -903,7 +893,7 @@ fn run(
                 guess.clamp(good + 1, bad - 1)
             };
             trial = snap(trial);
-            if trial <= good || trial >= bad {
+            if trial <= good.max(fine) || trial >= bad {
                 break;
             }
         }
