@@ -98,6 +98,8 @@ pub struct Judgement {
     pub sliding_m_s: f64,
     /// The same in the clips, over the moments that were played.
     pub clip_sliding_m_s: f64,
+    /// For how long feet stood, all feet together, seconds.
+    pub stood_s: f64,
     /// Mean and largest gap of a joint's place at jumps, metres.
     pub place_gap_m: (f64, f64),
     /// Mean and largest gap of a joint's turn at jumps, radians.
@@ -180,6 +182,7 @@ pub fn judge(
     }
     result.sliding_m_s = shown / count.max(1.0);
     result.clip_sliding_m_s = own / count.max(1.0);
+    result.stood_s = count * recording.dt;
 
     // Gaps at jumps.
     let jumps = || frames.iter().filter(|f| f.jumped_from.is_some());
@@ -309,6 +312,11 @@ fn warn(result: &mut Judgement) {
     for change in result.changes.iter().filter(|c| !c.followed) {
         say(format!("the wish at {} s was not followed (off by {:.1})", change.at_s, change.off_by));
     }
+    if result.stood_s == 0.0 && result.seconds > 0.0 {
+        say("no foot stood in what was played, so sliding says nothing: feet are too high or too fast; look at \
+             the unit of the files and the root"
+            .to_owned());
+    }
     if result.sliding_m_s > result.clip_sliding_m_s + 0.005 {
         say(format!(
             "feet slide {:.1} cm/s while they stand, the clips {:.1} cm/s; hold them by naming the legs, or shorten the blend",
@@ -333,7 +341,8 @@ impl Judgement {
         );
         let _ = writeln!(
             out,
-            "feet that stand slide {:.2} cm/s; in the clips {:.2} cm/s",
+            "feet that stand ({:.1} s) slide {:.2} cm/s; in the clips {:.2} cm/s",
+            self.stood_s,
             self.sliding_m_s * 100.0,
             self.clip_sliding_m_s * 100.0
         );

@@ -117,7 +117,7 @@ pub struct Frame {
     /// The row that played before, when this step jumped.
     pub jumped_from: Option<u32>,
     /// At a jump: the largest gap of a joint's place (m) and turn (rad) in its parent's space
-    /// that is smoothed.
+    /// that is smoothed, over the tree of nodes that the root is in.
     pub gap: (f64, f64),
 }
 
@@ -132,6 +132,8 @@ pub struct Controller<'a> {
     root_joint: usize,
     rest: ModelPose,
     other_side: Vec<usize>,
+    /// Whether a node hangs on what the root hangs on: cameras and scenery do not.
+    body: Vec<bool>,
     run: Run,
     time: f64,
     row: u32,
@@ -186,6 +188,13 @@ impl<'a> Controller<'a> {
                 _ => node,
             })
             .collect();
+        let mut tops: Vec<usize> = (0..skeleton.len()).collect();
+        for &node in skeleton.order() {
+            if let Some(parent) = skeleton.joints()[node].parent {
+                tops[node] = tops[parent];
+            }
+        }
+        let body = tops.iter().map(|top| *top == tops[root_joint]).collect();
         let locks = settings
             .legs
             .iter()
@@ -230,6 +239,7 @@ impl<'a> Controller<'a> {
             root_joint,
             rest,
             other_side,
+            body,
         };
         controller.past.push_back((0.0, Rigid::IDENTITY));
         controller.ends = controller.last_rows();
@@ -593,7 +603,7 @@ impl<'a> Controller<'a> {
             }
         }
         self.blender.jump(&self.shown, &self.shown_before, &before, &next, dt);
-        self.blender.size()
+        self.blender.size_of(|node| self.body[node])
     }
 
     /// The ground frame of the root joint at a time of a run's clip.

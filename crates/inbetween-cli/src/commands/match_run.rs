@@ -229,6 +229,7 @@ fn document(judgement: &Judgement, recording: &Recording) -> Value {
         "seconds": judgement.seconds, "searches": judgement.searches,
         "jumps_per_second": judgement.jumps as f64 / judgement.seconds.max(1e-9),
         "foot_sliding_m_s": judgement.sliding_m_s, "clip_foot_sliding_m_s": judgement.clip_sliding_m_s,
+        "feet_stood_s": judgement.stood_s,
         "place_gap_m": {"mean": judgement.place_gap_m.0, "max": judgement.place_gap_m.1},
         "turn_gap_rad": {"mean": judgement.turn_gap_rad.0, "max": judgement.turn_gap_rad.1},
         "velocity_gap_m_s": {"mean": judgement.velocity_gap_m_s.0, "max": judgement.velocity_gap_m_s.1},

@@ -137,9 +137,16 @@ impl Blender {
     /// The largest offset of a joint's place (m) and turn (rad) at the last jump's moment.
     #[must_use]
     pub fn size(&self) -> (f64, f64) {
-        let place = self.joints.iter().map(|o| o.place.length()).fold(0.0, f64::max);
-        let turn = self.joints.iter().map(|o| o.turn.length()).fold(0.0, f64::max);
-        (place, turn)
+        self.size_of(|_| true)
+    }
+
+    /// The same over the joints, by number, that `counts`.
+    #[must_use]
+    pub fn size_of(&self, counts: impl Fn(usize) -> bool) -> (f64, f64) {
+        let counted = self.joints.iter().enumerate().filter(|(i, _)| counts(*i));
+        counted.fold((0.0f64, 0.0f64), |(place, turn), (_, o)| {
+            (place.max(o.place.length()), turn.max(o.turn.length()))
+        })
     }
 }
 
