@@ -47,6 +47,14 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn info_says_whether_a_clip_ends_where_it_begins() {
+    let seam = |name: &str| document(&["info", &case(name), "--json"])["clips"][0]["seam"].clone();
+    assert_eq!(seam("L05-reduce-keeps-seam/input.gltf"), "closed");
+    assert_eq!(seam("L03-hold-last-frame/input.gltf"), "open");
+    assert_eq!(seam("K04-single-key-clip/input.gltf"), "still");
+}
+
+#[test]
 fn info_lists_nodes_clips_and_tracks() {
     let found = document(&["info", &case("E02-diff-two-clips/input.gltf"), "--json"]);
     assert_eq!(found["format"], "gltf");

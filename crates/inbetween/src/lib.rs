@@ -33,6 +33,7 @@ pub mod playback;
 pub mod pose;
 pub mod reduce;
 pub mod sample;
+pub mod seam;
 pub mod skeleton;
 pub mod spline;
 pub mod time;

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use inbetween::{Clip, SpanKind, Track, TrackData};
+use inbetween::playback::root_motion::guess_root;
+use inbetween::seam::{Seam, seam};
+use inbetween::{Clip, Skeleton, SpanKind, Track, TrackData};
 use inbetween_formats::{Import, Severity};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -115,12 +117,12 @@ fn document(path: &Path, import: &Import) -> Value {
         "format": import.format,
         "unit_m": import.convention.metres_per_unit,
         "nodes": nodes,
-        "clips": import.clips.iter().map(clip_document).collect::<Vec<_>>(),
+        "clips": import.clips.iter().map(|c| clip_document(c, &import.skeleton)).collect::<Vec<_>>(),
         "notes": import.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
-fn clip_document(clip: &Clip) -> Value {
+fn clip_document(clip: &Clip, skeleton: &Skeleton) -> Value {
     let tracks: Vec<Value> = clip
         .tracks
         .iter()
@@ -151,9 +153,15 @@ fn clip_document(clip: &Clip) -> Value {
         "duration": clip.duration(),
         "rate": clip.rate.map(inbetween::FrameRate::as_f64),
         "rate_ratio": clip.rate.map(|r| r.to_string()),
+        "seam": seam_of(clip, skeleton).name(),
         "keys": clip.key_count(),
         "tracks": tracks,
     })
+}
+
+/// What lies between the clip's end and its start, the way of its root left out.
+fn seam_of(clip: &Clip, skeleton: &Skeleton) -> Seam {
+    seam(clip, guess_root(clip, skeleton))
 }
 
 fn text(path: &Path, import: &Import) -> String {
@@ -178,6 +186,18 @@ fn text(path: &Path, import: &Import) -> String {
             clip.tracks.len(),
             clip.key_count()
         );
+        match seam_of(clip, &import.skeleton) {
+            Seam::Closed => out.push_str("    ends where it begins: a loop\n"),
+            Seam::Doubled => {
+                out.push_str(
+                    "    a loop whose first pose comes twice at its end; cut it by a frame (convert --end)\n",
+                );
+            }
+            Seam::OneFrameShort => {
+                out.push_str("    a loop that is a frame short of its start; convert --close-loop adds it\n");
+            }
+            Seam::Still | Seam::Open => {}
+        }
         for t in &clip.tracks {
             let _ = writeln!(
                 out,

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use inbetween::playback::root_motion::guess_root;
+use inbetween::seam::{Seam, seam};
 use inbetween_match::{BakeReport, Family, Method, MotionDatabase, bake};
 use serde_json::{Value, json};
 
@@ -70,6 +72,23 @@ impl Bake {
                 let _ = write!(note, ", {} poses cut at the ends", clip.cut);
             }
             print(&format!("{}: {} rows{note}\n", clip.name, clip.rows))?;
+        }
+        let loops: Vec<&str> = clips
+            .iter()
+            .zip(&report.clips)
+            .filter(|(_, r)| !r.looped)
+            .filter(|(c, _)| seam(&c.clip, guess_root(&c.clip, &c.skeleton)) == Seam::Closed)
+            .map(|(_, r)| r.name.as_str())
+            .collect();
+        if !loops.is_empty() {
+            let shown: Vec<&str> = loops.iter().copied().take(6).collect();
+            let more = if loops.len() > shown.len() { ", …" } else { "" };
+            say(&format!(
+                "{} clips end where they begin but are not taken as loops: {}{more}; name those that go round in \
+                 `loops` of the schema",
+                loops.len(),
+                shown.join(", ")
+            ));
         }
         if let Some((row, wins)) = report.unreachable.first() {
             say(&format!(
