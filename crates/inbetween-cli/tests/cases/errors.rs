@@ -85,6 +85,13 @@ fn limits(subject: &Subject, check: &Value) -> Verdict {
 fn clip_lookup_ambiguous(subject: &Subject, check: &Value) -> Verdict {
     let name = ["name", "clip", "value"].iter().find_map(|k| check.get(*k).and_then(Value::as_str));
     let Some(name) = name else { return Verdict::Fail("the check names no clip".to_owned()) };
+    if let Some(count) = number(check, "count") {
+        let found =
+            subject.file().map_or(0, |f| f.house.clips.iter().filter(|c| c.name == name).count()) as f64;
+        if found != count {
+            return Verdict::Fail(format!("{found} clips are called {name:?}, not {count}"));
+        }
+    }
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_inbetween"))
         .args(["sample", "--at", "0", "--clip", name, "--json"])
         .arg(&subject.case.input)

@@ -245,6 +245,21 @@ const FIELDS: &[(&str, &[&[&str]])] = &[
     ("make_additive", &[&["args", "then"]]),
 ];
 
+/// Further fields of some ops.
+const MORE: &[(&str, &[&str])] = &[
+    ("camera_continuity", &["at_keys", "eps", "h", "step"]),
+    ("match_scale", &["finite"]),
+    ("match_equals_brute_force", &["k"]),
+    ("root_motion", &["value"]),
+    ("root_motion_steps", &["value", "speed"]),
+    ("pose_root", &["value"]),
+    ("play_steps", &["speed"]),
+    ("loop_gap_report", &["mentions", "mentions_any", "mentions_all"]),
+    ("clip_lookup_ambiguous", &["count"]),
+    ("round_trip", &["via"]),
+    ("reduce", &["drop_at_rest", "keys"]),
+];
+
 /// Fields of `args` that are not also fields of the op itself.
 const ARGUMENTS: &[(&str, &[&str])] = &[("make_additive", &["reference", "additive_reference"])];
 
@@ -263,7 +278,8 @@ const FIXED: &[(&str, &[&str])] = &[
 /// Says which field of a check is not understood, if there is one.
 pub fn unknown(op: &str, check: &Value) -> Option<Verdict> {
     let (_, lists) = FIELDS.iter().find(|(name, _)| *name == op)?;
-    let known = |key: &str| lists.iter().any(|list| list.contains(&key));
+    let more = MORE.iter().find(|(name, _)| *name == op).map_or(&[][..], |(_, list)| list);
+    let known = |key: &str| more.contains(&key) || lists.iter().any(|list| list.contains(&key));
     let map = check.as_object()?;
     if let Some(key) = map.keys().find(|k| !known(k) && !WORDS.contains(&k.as_str())) {
         return Some(not_built(op, key, &map[key]));

@@ -459,6 +459,36 @@ fn scale(subject: &Subject, check: &Value) -> Result<(), String> {
     if compared { Ok(()) } else { Err("the check expects nothing that is understood".to_owned()) }
 }
 
+/// The costs of the `k` best rows by every method are those by hand.
+fn same_best(
+    database: &MotionDatabase,
+    asked: &Asked,
+    hand: &[(f64, usize)],
+    k: usize,
+) -> Result<(), String> {
+    let features: Vec<f32> = asked.features.iter().map(|x| *x as f32).collect();
+    let weights: Vec<f32> = asked.weights.iter().map(|x| *x as f32).collect();
+    let query = Query {
+        features: &features,
+        weights: Weights::Columns(&weights),
+        filter: asked.filter,
+        ..Query::default()
+    };
+    for method in [Method::Plain, Method::Scan, Method::Tree] {
+        let mut scratch = Scratch::new();
+        let found = database.search_by(method, &query, k, &mut scratch).map_err(|e| e.to_string())?;
+        if found.len() != k.min(hand.len()) {
+            return Err(format!("{} rows instead of {}", found.len(), k.min(hand.len())));
+        }
+        for (i, (m, (cost, _))) in found.iter().zip(hand).enumerate() {
+            if (f64::from(m.cost) - cost).abs() > 1e-5 * (1.0 + cost) {
+                return Err(format!("the best but {i} costs {} instead of {cost}", m.cost));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn equals_brute_force(subject: &Subject, check: &Value) -> Result<(), String> {
     let input = input(subject)?;
     let given = given(input)?;
@@ -519,6 +549,9 @@ fn equals_brute_force(subject: &Subject, check: &Value) -> Result<(), String> {
     for (number, asked) in questions.iter().enumerate() {
         let found = search(&database, asked)?;
         let hand = by_hand(&given, asked);
+        if let Some(k) = check.get("k").and_then(Value::as_u64).filter(|k| *k > 1) {
+            same_best(&database, asked, &hand, k as usize).map_err(|e| format!("query {number}: {e}"))?;
+        }
         match (found, hand.first()) {
             (None, None) => {}
             (Some((pose, cost)), Some((least, _))) => {

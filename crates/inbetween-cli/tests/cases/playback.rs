@@ -448,6 +448,22 @@ fn root_track_of_file(file: &File, check: &Value) -> Result<RootTrack, String> {
 
 /// Compares a motion with the check's translation and rotation, whichever it states.
 fn expect_motion(motion: Rigid, check: &Value) -> Verdict {
+    // A bare value of three numbers is the translation, of four the rotation.
+    if let Some(Value::Array(list)) = check.get("value") {
+        let mut inner = check.clone();
+        let (key, found) = match list.len() {
+            3 => ("translation", motion.translation.to_array().to_vec()),
+            4 => ("rotation", motion.rotation.to_array().to_vec()),
+            n => return Verdict::Fail(format!("a value of {n} numbers is no motion")),
+        };
+        inner[key] = check["value"].clone();
+        inner["either_sign"] = Value::Bool(key == "rotation");
+        let verdict = expect_value(&found, &inner, key);
+        let more = check.get("translation").is_some() || check.get("rotation").is_some();
+        if verdict != Verdict::Pass || !more {
+            return verdict;
+        }
+    }
     if check.get("translation").is_some() {
         let verdict = expect_value(&motion.translation.to_array(), check, "translation");
         if verdict != Verdict::Pass {
@@ -485,6 +501,7 @@ fn root_motion_steps(subject: &Subject, check: &Value) -> Verdict {
         let wrap = wrap_of(check)?;
         let from = number(check, "from").or_else(|| number(check, "start")).unwrap_or(0.0);
         let dt = number(check, "dt").or_else(|| number(check, "step")).ok_or("no dt")?;
+        let dt = dt * number(check, "speed").unwrap_or(1.0);
         let steps = match (check.get("steps").and_then(Value::as_u64), number(check, "to")) {
             (Some(n), _) => n,
             (None, Some(to)) => ((to - from) / dt).round() as u64,
@@ -554,7 +571,7 @@ fn play_steps(subject: &Subject, check: &Value) -> Verdict {
     let shown = subject.file().and_then(|file| {
         let clip = file.clip(check)?;
         let mut player = Player::new(&file.house.clips[clip], wrap_of(check)?);
-        let dt = number(check, "dt").ok_or("no dt")?;
+        let dt = number(check, "dt").ok_or("no dt")? * number(check, "speed").unwrap_or(1.0);
         for _ in 0..check.get("steps").and_then(Value::as_u64).ok_or("how many steps?")? {
             player.advance(dt);
         }

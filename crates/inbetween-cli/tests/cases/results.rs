@@ -143,7 +143,7 @@ fn close_loop(subject: &Subject, check: &Value) -> Result<Subject, Verdict> {
 /// Writes the file as it is, in its own format or the one the op names, and reads it back.
 fn round_trip(subject: &Subject, check: &Value) -> Result<Subject, Verdict> {
     let file = subject.file().map_err(Verdict::Fail)?;
-    let wanted = option(check, "format").or_else(|| option(check, "to")).and_then(Value::as_str);
+    let wanted = ["format", "to", "via"].iter().find_map(|k| option(check, k)).and_then(Value::as_str);
     let own = file.path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
     let extension = match wanted {
         Some(name) => name.trim_start_matches('.').to_lowercase(),
@@ -226,7 +226,14 @@ fn reduce_options(allowed: &Allowed) -> Options {
 fn reduced(subject: &Subject, check: &Value) -> Result<Subject, Verdict> {
     let file = subject.file().map_err(Verdict::Fail)?;
     let allowed = allowed(file, check)?;
-    let options = reduce_options(&allowed);
+    let mut options = reduce_options(&allowed);
+    options.drop_at_rest = option(check, "drop_at_rest").and_then(Value::as_bool).unwrap_or(false);
+    options.keys = match option(check, "keys").and_then(Value::as_str) {
+        None | Some("linear") => options.keys,
+        Some("cubic") => reduce::Keys::Cubic,
+        Some("keep") => reduce::Keys::Keep,
+        Some(other) => return Err(Verdict::NotBuilt(format!("keys of the kind {other:?}"))),
+    };
     let import = &file.house;
     let mut clips = Vec::new();
     let mut text = String::new();

@@ -212,6 +212,13 @@ fn loop_gap_report(subject: &Subject, check: &Value) -> Verdict {
         let found = gaps.iter().find(|g| g.track == track).ok_or("the report says nothing of the track")?;
         Ok((found.difference.clone(), found.size))
     });
+    if ["mentions", "mentions_any", "mentions_all"].iter().any(|k| check.get(*k).is_some()) {
+        let verdict = loop_gap_words(subject, check);
+        let more = ["value", "gap", "min"].iter().any(|k| check.get(*k).is_some());
+        if verdict != Verdict::Pass || !more {
+            return verdict;
+        }
+    }
     match result {
         Err(why) => Verdict::Fail(why),
         Ok((difference, size)) => match check.get("value").or_else(|| check.get("gap")) {
@@ -228,6 +235,29 @@ fn loop_gap_report(subject: &Subject, check: &Value) -> Verdict {
                 None => Verdict::that(size > 0.0, || "no gap was found".to_owned()),
             },
         },
+    }
+}
+
+/// What the command says of the gap when it is told that the clips loop.
+fn loop_gap_words(subject: &Subject, check: &Value) -> Verdict {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_inbetween"))
+        .args(["reduce", "--loop", "--max-error", "auto", "-o"])
+        .arg(
+            std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gap-{}.glb", std::process::id())),
+        )
+        .arg(&subject.case.input)
+        .output();
+    match output {
+        Err(e) => Verdict::Fail(e.to_string()),
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            let mut wanted = check.clone();
+            if let Some(all) = check.get("mentions") {
+                wanted["mentions_all"] = all.clone();
+            }
+            let said = text.contains("does not close") && crate::errors::mentions(&text, &wanted);
+            Verdict::that(said, || format!("the command says: {text}"))
+        }
     }
 }
 
