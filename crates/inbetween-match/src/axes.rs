@@ -29,6 +29,13 @@ use crate::rows::LANES;
 /// Lowers every bound below what f32 rounding in a row's cost can take away.
 const CAUTION: f64 = 1.0 - 1e-4;
 
+/// Places farther than this many steps are taken as this far, so that squares stay in f32; bounds
+/// only fall by it.
+pub(crate) const FAR: f64 = 1e15;
+
+/// How much of the weights bounds must count for them to be used where there are others.
+const EVEN: f64 = 0.8;
+
 /// The axes of a database's boxes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Axes {
@@ -55,7 +62,14 @@ pub(crate) struct Place {
     pub(crate) above: Vec<f32>,
     pub(crate) below: Vec<f32>,
     pub(crate) weights: Vec<f32>,
+    /// Weights for the order of visits only: what the group weighs on the whole. No bound.
+    pub(crate) usual: Vec<f32>,
+    /// Whether the bounds count nearly all of the weights; where not, columns are weighted too
+    /// differently from the reference for these axes to say much.
+    pub(crate) even: bool,
     ratio: Vec<f64>,
+    /// By group: the query's and the reference weights added up.
+    sums: Vec<(f64, f64)>,
     at: Vec<f64>,
 }
 
@@ -65,8 +79,15 @@ impl Axes {
     /// - `rows`: row after row, `columns` numbers each, as the search will see them.
     /// - `groups`: the group of each column.
     /// - `reference`: w₀ of each column.
+    /// - `most`: how many axes to keep at most, a multiple of 4; those that vary most are kept.
     /// - returns the axes and rows × `count` coordinates.
-    pub(crate) fn new(rows: &[f32], columns: usize, groups: &[u8], reference: &[f32]) -> (Self, Vec<f32>) {
+    pub(crate) fn new(
+        rows: &[f32],
+        columns: usize,
+        groups: &[u8],
+        reference: &[f32],
+        most: usize,
+    ) -> (Self, Vec<f32>) {
         let count = rows.len() / columns;
         let root: Vec<f64> = reference.iter().map(|w| f64::from(*w).sqrt()).collect();
         // Directions need no more than a sample; boxes are measured on all rows.
@@ -92,7 +113,6 @@ impl Axes {
         }
         found.sort_by(|a, b| b.variance.total_cmp(&a.variance));
         let largest = found.first().map_or(0.0, |a| a.variance);
-        let most = (columns * 5 / 9).max(8).next_multiple_of(4).min(columns.next_multiple_of(4));
         let keep = found.iter().take_while(|a| a.variance > 1e-6 * largest).count().min(most);
         found.truncate(keep);
 
@@ -198,16 +218,25 @@ impl Axes {
     pub(crate) fn place(&self, query: &[f32], weights: &[f32], place: &mut Place) {
         place.ratio.clear();
         place.ratio.resize(256, f64::INFINITY);
+        place.sums.clear();
+        place.sums.resize(256, (0.0, 0.0));
+        let mut whole = 0.0;
         for c in 0..self.columns {
+            whole += f64::from(weights[c]);
             if self.reference[c] > 0.0 {
+                let group = usize::from(self.column_group[c]);
                 let ratio = f64::from(weights[c]) / f64::from(self.reference[c]);
-                let least = &mut place.ratio[usize::from(self.column_group[c])];
-                *least = least.min(ratio);
+                place.ratio[group] = place.ratio[group].min(ratio);
+                let sums = &mut place.sums[group];
+                *sums = (sums.0 + f64::from(weights[c]), sums.1 + f64::from(self.reference[c]));
             }
         }
+        let counted = place.ratio.iter().zip(&place.sums).filter(|(_, sums)| sums.1 > 0.0);
+        place.even = counted.map(|(ratio, sums)| ratio * sums.1).sum::<f64>() > EVEN * whole;
         place.above.clear();
         place.below.clear();
         place.weights.clear();
+        place.usual.clear();
         place.at.clear();
         place.at.resize(self.count, 0.0);
         for (value, shares) in query.iter().zip(self.matrix.chunks_exact(self.count)) {
@@ -216,13 +245,16 @@ impl Axes {
             }
         }
         for k in 0..self.count {
-            let at = (place.at[k] - self.middle[k]) / self.step[k];
+            let at = ((place.at[k] - self.middle[k]) / self.step[k]).clamp(-FAR, FAR);
             let room = 1e-6 * (1.0 + at.abs());
             place.above.push((at + room) as f32);
             place.below.push((at - room) as f32);
             let ratio = place.ratio[usize::from(self.axis_group[k])];
             let weight = if ratio.is_finite() { ratio * self.step[k] * self.step[k] * CAUTION } else { 0.0 };
             place.weights.push(weight as f32);
+            let sums = place.sums[usize::from(self.axis_group[k])];
+            let usual = if sums.1 > 0.0 { sums.0 / sums.1 * self.step[k] * self.step[k] } else { 0.0 };
+            place.usual.push(usual as f32);
         }
     }
 }
@@ -383,7 +415,7 @@ mod tests {
     fn a_group_made_heavier_as_a_whole_keeps_its_bound_tight() {
         // Two columns on one line: a single axis holds everything.
         let rows: Vec<f32> = (0..100).flat_map(|i| [i as f32 * 0.1, i as f32 * 0.2]).collect();
-        let (axes, y) = Axes::new(&rows, 2, &[0, 0], &[1.0, 1.0]);
+        let (axes, y) = Axes::new(&rows, 2, &[0, 0], &[1.0, 1.0], 4);
         let mut place = Place::default();
         axes.place(&[0.0, 0.0], &[3.0, 3.0], &mut place);
         let (mut low, mut high) = (vec![0i8; axes.count], vec![0i8; axes.count]);

@@ -429,7 +429,8 @@ const NARROW: usize = 32;
 /// Where there are few columns a group is a channel, so that any weights of channels keep the
 /// boxes tight, at a tenth of the speed. Of many columns that would take too many axes (three
 /// times as long at a million rows of 60 columns), so there a group is all of the pose or all of the
-/// path: these two may be weighted against each other freely, other changes cost time.
+/// path: these two may be weighted against each other freely. For other weights there are boxes
+/// along the columns (`columns.rs`), or, where these find no room, the search takes longer.
 fn axis_groups(channels: &[ChannelColumns]) -> Vec<u8> {
     let narrow = channels.iter().map(|c| c.columns.len()).sum::<usize>() <= NARROW;
     let group =

@@ -12,19 +12,20 @@ use std::sync::Arc;
 
 use crate::axes::Axes;
 use crate::bake::{BakeClip, Hash, clip_hash};
+use crate::columns::Columns;
 use crate::database::{ChannelColumns, ClipSource, DatabaseOptions, Family, MotionDatabase, Run};
 use crate::error::MatchError;
 use crate::normalise::Normalisation;
 use crate::order::Order;
 use crate::rows::{LANES, RowFormat, Rows, Shared};
 use crate::schema::Schema;
-use crate::tree::{Level, Tree};
+use crate::tree::{Bits, Level, Tree};
 
 /// The first bytes of every `.ibm` file.
 pub const MAGIC: [u8; 8] = *b"INB-MM\r\n";
 
-/// The version this library writes; it reads no other.
-pub const VERSION: u32 = 1;
+/// The version this library writes; it reads this one and all before it.
+pub const VERSION: u32 = 2;
 
 const HEADER: usize = 64;
 const ENTRY: usize = 24;
@@ -176,9 +177,9 @@ fn read(bytes: &[u8], verify: Verify, shared: Option<Shared>) -> Result<MotionDa
     }
     let mut head = Reader { bytes, at: 8, what: "the header" };
     let version = head.u32()?;
-    if version != VERSION {
+    if !(1..=VERSION).contains(&version) {
         return refuse(format!(
-            "the file has version {version} and this program reads version {VERSION}; bake it again"
+            "the file has version {version} and this program reads versions 1 to {VERSION}; bake it again"
         ));
     }
     let rows = head.u32()? as usize;
@@ -243,7 +244,7 @@ fn read(bytes: &[u8], verify: Verify, shared: Option<Shared>) -> Result<MotionDa
             }
         }
     }
-    let tree = tree_in(reader(TREE, "the tree")?, rows, columns, !tags.is_empty())?;
+    let tree = tree_in(reader(TREE, "the tree")?, version, rows, columns, !tags.is_empty())?;
     let format = if format == 1 { RowFormat::F16 } else { RowFormat::F32 };
     let (offset, row_bytes) = section(ROWS)?;
     let entry = if format == RowFormat::F16 { 2 } else { 4 };
@@ -399,6 +400,8 @@ fn tree_out(tree: &Tree) -> Vec<u8> {
     let mut out = Vec::new();
     put(&mut out, axes.count as u32);
     put(&mut out, tree.levels.len() as u32);
+    put(&mut out, tree.levels[0].axes as u32);
+    put(&mut out, tree.columns.as_ref().map_or(0, |c| if c.fours.is_empty() { 1 } else { 2 }));
     out.extend(axes.axis_group.iter().chain(&axes.column_group));
     axes.reference.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
     for x in axes.middle.iter().chain(&axes.step).chain(&axes.matrix) {
@@ -408,18 +411,39 @@ fn tree_out(tree: &Tree) -> Vec<u8> {
         for steps in level.low.iter().chain(&level.high) {
             out.extend(steps.iter().map(|s| *s as u8));
         }
-        for bits in level.union.iter().chain(&level.intersection) {
-            put(&mut out, *bits);
+        level.bits.pairs().for_each(|(union, _)| put(&mut out, union));
+        level.bits.pairs().for_each(|(_, intersection)| put(&mut out, intersection));
+    }
+    if let Some(columns) = &tree.columns {
+        for x in columns.middle.iter().chain(&columns.step) {
+            out.extend_from_slice(&x.to_le_bytes());
         }
+        out.extend(columns.blocks.iter().map(|s| *s as u8));
     }
     out
 }
 
-fn tree_in(mut r: Reader<'_>, rows: usize, columns: usize, tagged: bool) -> Result<Tree, MatchError> {
+fn tree_in(
+    mut r: Reader<'_>,
+    version: u32,
+    rows: usize,
+    columns: usize,
+    tagged: bool,
+) -> Result<Tree, MatchError> {
     let count = r.u32()? as usize;
     let levels_stated = r.u32()? as usize;
+    // Version 1 has all axes everywhere and no boxes along columns.
+    let (leaf, along) = if version == 1 { (count, 0) } else { (r.u32()? as usize, r.u32()?) };
     if count == 0 || !count.is_multiple_of(4) || count > columns.next_multiple_of(4) {
         return refuse(format!("the tree has {count} axes for {columns} columns; the file is damaged"));
+    }
+    if leaf == 0 || !leaf.is_multiple_of(4) || leaf > count {
+        return refuse(format!("boxes of the tree use {leaf} of {count} axes; the file is damaged"));
+    }
+    if along > 2 || (along > 0 && (columns < LANES || rows <= LANES * LANES)) {
+        return refuse(format!(
+            "{rows} rows of {columns} columns have boxes of kind {along} along columns; the file is damaged"
+        ));
     }
     let axis_group = r.list(count, 1, Reader::u8)?;
     let column_group = r.list(columns, 1, Reader::u8)?;
@@ -427,9 +451,8 @@ fn tree_in(mut r: Reader<'_>, rows: usize, columns: usize, tagged: bool) -> Resu
     let middle = r.list(count, 8, Reader::f64)?;
     let step = r.list(count, 8, Reader::f64)?;
     let matrix = r.list(columns * count, 8, Reader::f64)?;
-    let finite = middle.iter().chain(&matrix).all(|x| x.is_finite());
-    if !finite
-        || step.iter().any(|s| *s <= 0.0 || !s.is_finite())
+    if !places(&middle, &step)
+        || matrix.iter().any(|x| !x.is_finite())
         || reference.iter().any(|w| *w < 0.0 || !w.is_finite())
     {
         return refuse("the axes of the tree hold numbers that cannot be; the file is damaged");
@@ -437,21 +460,35 @@ fn tree_in(mut r: Reader<'_>, rows: usize, columns: usize, tagged: bool) -> Resu
     let mut levels = Vec::new();
     let mut items = rows.div_ceil(LANES);
     loop {
-        let entries = items.div_ceil(LANES) * count;
+        let axes = if levels.is_empty() { leaf } else { count };
+        let entries = items.div_ceil(LANES) * axes;
         let steps = |r: &mut Reader<'_>| -> Result<[i8; LANES], MatchError> {
             Ok(r.array::<LANES>()?.map(|b| b as i8))
         };
         let low = r.list(entries, LANES, steps)?;
         let high = r.list(entries, LANES, steps)?;
-        let bits = if tagged { items } else { 0 };
-        let union = r.list(bits, 4, Reader::u32)?;
-        let intersection = r.list(bits, 4, Reader::u32)?;
-        levels.push(Level { items, low, high, union, intersection });
+        let tags = if tagged { items } else { 0 };
+        let union = r.list(tags, 4, Reader::u32)?;
+        let intersection = r.list(tags, 4, Reader::u32)?;
+        let bits = Bits::new(&union.into_iter().zip(intersection).collect::<Vec<_>>());
+        levels.push(Level { items, axes, low, high, bits });
         if items <= LANES {
             break;
         }
         items = items.div_ceil(LANES);
     }
+    let along = if along == 0 {
+        None
+    } else {
+        let middle = r.list(columns, 8, Reader::f64)?;
+        let step = r.list(columns, 8, Reader::f64)?;
+        if !places(&middle, &step) {
+            return refuse("the boxes along columns have no place; the file is damaged");
+        }
+        let ends = 2 * columns * rows.div_ceil(LANES);
+        let blocks = r.list(ends, 1, Reader::u8)?.into_iter().map(|b| b as i8).collect();
+        Some(Columns::over(middle, step, blocks, along == 2))
+    };
     r.end()?;
     if levels.len() != levels_stated {
         return refuse(format!(
@@ -463,7 +500,13 @@ fn tree_in(mut r: Reader<'_>, rows: usize, columns: usize, tagged: bool) -> Resu
     Ok(Tree {
         axes: Axes { columns, count, matrix, axis_group, column_group, reference, middle, step, margin },
         levels,
+        columns: along,
     })
+}
+
+/// Whether zeros and steps of axes are such that a place can be told along them.
+fn places(middle: &[f64], step: &[f64]) -> bool {
+    middle.iter().all(|x| x.is_finite()) && step.iter().all(|s| *s > 0.0 && s.is_finite())
 }
 
 fn normalisation_out(n: Normalisation) -> u8 {

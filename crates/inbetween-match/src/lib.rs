@@ -37,6 +37,7 @@ mod bake;
 mod blend;
 mod categories;
 pub mod channels;
+mod columns;
 mod database;
 mod error;
 mod explain;
@@ -56,6 +57,7 @@ mod source;
 mod spring;
 mod steering;
 mod tree;
+mod wide;
 
 pub use bake::{BakeClip, BakeReport, ClipReport, bake, clip_hash, features_at};
 pub use blend::{Blend, Blender};

@@ -2,14 +2,16 @@
 //!
 //! Slots are the tree's order, rows the order of the clips. Slot to row is asked for when
 //! a row wins, row to slot once a query (for the pose that plays now), so neither need be
-//! fast and both may be small: three bytes a slot while that reaches, and two bytes a row
-//! that name a group of slots, in which the row is then looked for.
+//! fast and both may be small: as many bits a slot as the largest row takes, and two bytes a
+//! row that name a group of slots, in which the row is then looked for.
 
 /// A permutation of 0..n, readable both ways.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
+    /// The rows, `bits` each, lowest bits first; 8 bytes more than they take, so that any of
+    /// them can be read as part of a u64.
     rows: Vec<u8>,
-    width: usize,
+    bits: usize,
     groups: Vec<u16>,
     group: usize,
 }
@@ -17,34 +19,34 @@ pub(crate) struct Order {
 impl Order {
     /// `rows[slot]` is the row in that slot.
     pub(crate) fn new(rows: &[u32]) -> Self {
-        let width = if rows.len() <= 1 << 16 {
-            2
-        } else if rows.len() <= 1 << 24 {
-            3
-        } else {
-            4
-        };
+        let bits = (usize::BITS - rows.len().saturating_sub(1).leading_zeros()).max(1) as usize;
         let group = rows.len().div_ceil(1 << 16).next_multiple_of(16).max(16);
-        let mut bytes = Vec::with_capacity(rows.len() * width);
+        let mut bytes = Vec::with_capacity((rows.len() * bits).div_ceil(8) + 8);
         let mut groups = vec![0u16; rows.len()];
+        let (mut open, mut filled) = (0u64, 0);
         for (number, slots) in rows.chunks(group).enumerate() {
             for row in slots {
-                let [a, b, c, d] = row.to_le_bytes();
-                match width {
-                    2 => bytes.extend_from_slice(&[a, b]),
-                    3 => bytes.extend_from_slice(&[a, b, c]),
-                    _ => bytes.extend_from_slice(&[a, b, c, d]),
+                open |= u64::from(*row) << filled;
+                filled += bits;
+                while filled >= 8 {
+                    bytes.push(open as u8);
+                    open >>= 8;
+                    filled -= 8;
                 }
                 groups[*row as usize] = number as u16;
             }
         }
-        Self { rows: bytes, width, groups, group }
+        bytes.push(open as u8);
+        bytes.resize((rows.len() * bits).div_ceil(8) + 8, 0);
+        Self { rows: bytes, bits, groups, group }
     }
 
     #[inline]
     pub(crate) fn row(&self, slot: usize) -> u32 {
-        let bytes = &self.rows[slot * self.width..][..self.width];
-        bytes.iter().rev().fold(0, |row, byte| row << 8 | u32::from(*byte))
+        let at = slot * self.bits;
+        let mut word = [0u8; 8];
+        word.copy_from_slice(&self.rows[at / 8..][..8]);
+        (u64::from_le_bytes(word) >> (at % 8)) as u32 & (u32::MAX >> (32 - self.bits))
     }
 
     #[inline]

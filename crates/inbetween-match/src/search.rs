@@ -22,6 +22,7 @@ use crate::database::MotionDatabase;
 use crate::error::MatchError;
 use crate::kernel;
 use crate::rows::{AnyBlocks, Blocks, LANES};
+use crate::wide::{self, Room};
 
 /// How much each column counts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -110,6 +111,7 @@ pub struct Scratch {
     weights: Vec<f32>,
     place: Place,
     stack: Vec<(f32, u32, u32)>,
+    room: Room,
     best: Vec<Match>,
 }
 
@@ -139,6 +141,7 @@ impl Scratch {
             weights: Vec::new(),
             place: Place::default(),
             stack: Vec::new(),
+            room: Room::default(),
             best: Vec::new(),
         }
     }
@@ -181,7 +184,7 @@ impl MotionDatabase {
         k: usize,
         scratch: &'s mut Scratch,
     ) -> Result<&'s [Match], MatchError> {
-        let Scratch { level, query: features, weights, place, stack, best } = scratch;
+        let Scratch { level, query: features, weights, place, stack, room, best } = scratch;
         self.normalise_query(query, features, weights)?;
         self.check(query)?;
         best.clear();
@@ -219,6 +222,18 @@ impl MotionDatabase {
             },
             Method::Tree => {
                 self.tree.axes.place(features, weights, place);
+                if let Some(boxes) = &self.tree.columns {
+                    boxes.place(features, weights, &mut room.point);
+                    match self.rows.blocks() {
+                        AnyBlocks::Full(blocks) => {
+                            dispatch!(*level, s => wide::descend(s, blocks, self, boxes, features, weights, place, room, &mut candidates));
+                        }
+                        AnyBlocks::Half(blocks) => {
+                            dispatch!(*level, s => wide::descend(s, blocks, self, boxes, features, weights, place, room, &mut candidates));
+                        }
+                    }
+                    return Ok(best);
+                }
                 match self.rows.blocks() {
                     AnyBlocks::Full(blocks) => {
                         dispatch!(*level, s => descend(s, blocks, self, features, weights, place, stack, &mut candidates));
@@ -268,12 +283,10 @@ impl MotionDatabase {
         let Scratch { level, query: features, weights, place, .. } = scratch;
         self.normalise_query(query, features, weights)?;
         self.tree.axes.place(features, weights, place);
-        let axes = self.tree.axes.count;
         let mut item = 0;
         for level_of_boxes in self.tree.levels.iter().rev() {
-            let low = &level_of_boxes.low[item * axes..][..axes];
-            let high = &level_of_boxes.high[item * axes..][..axes];
-            let bounds = dispatch!(*level, s => kernel::box_bounds(s, low, high, &place.above, &place.below, &place.weights));
+            let (low, high) = level_of_boxes.group(item);
+            let bounds = dispatch!(*level, s => kernel::box_bounds(s, low, high, &place.above, &place.below, &place.usual));
             let first = item * LANES;
             let nearest =
                 (0..LANES.min(level_of_boxes.items - first)).min_by(|a, b| bounds[*a].total_cmp(&bounds[*b]));
@@ -395,16 +408,16 @@ fn over_threads<T: Send>(items: &mut [T], threads: usize, work: impl Fn(&mut Scr
 }
 
 /// The best rows so far and what decides over the next.
-struct Candidates<'a> {
+pub(crate) struct Candidates<'a> {
     database: &'a MotionDatabase,
-    query: &'a Query<'a>,
+    pub(crate) query: &'a Query<'a>,
     window: Range<u32>,
     /// No row's extra cost is below this.
-    floor: f32,
+    pub(crate) floor: f32,
     simple: bool,
     k: usize,
-    best: &'a mut Vec<Match>,
-    limit: f32,
+    pub(crate) best: &'a mut Vec<Match>,
+    pub(crate) limit: f32,
 }
 
 impl<'a> Candidates<'a> {
@@ -444,7 +457,7 @@ impl<'a> Candidates<'a> {
 
     /// Offers the rows of a block whose costs are given.
     #[inline(always)]
-    fn offer_block(&mut self, block: usize, costs: &[f32; LANES]) {
+    pub(crate) fn offer_block(&mut self, block: usize, costs: &[f32; LANES]) {
         let first = block * LANES;
         let rows = LANES.min(self.database.len() - first);
         for lane in 0..rows {
@@ -507,7 +520,6 @@ fn descend<S: Simd, B: Blocks>(
 ) {
     let columns = query.len();
     let levels = &database.tree.levels;
-    let axes = database.tree.axes.count;
     let filter = candidates.query.filter;
     let filtered = !filter.admits_all();
     stack.clear();
@@ -529,8 +541,7 @@ fn descend<S: Simd, B: Blocks>(
             continue;
         }
         let level = &levels[height as usize - 1];
-        let low = &level.low[item * axes..][..axes];
-        let high = &level.high[item * axes..][..axes];
+        let (low, high) = level.group(item);
         let bounds = kernel::box_bounds(simd, low, high, &place.above, &place.below, &place.weights);
         let base = stack.len();
         let first = item * LANES;

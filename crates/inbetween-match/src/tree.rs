@@ -18,6 +18,7 @@ use fearless_simd::{Level as Simd_, Simd, dispatch};
 
 use crate::axes::Axes;
 use crate::categories::Filter;
+use crate::columns::Columns;
 use crate::rows::LANES;
 
 /// The boxes over one level's items, 16 to a group.
@@ -25,12 +26,55 @@ use crate::rows::LANES;
 pub(crate) struct Level {
     /// Items that have a box here: blocks of rows at the bottom, groups of boxes above.
     pub(crate) items: usize,
+    /// How many axes the boxes are measured along: the first ones, a multiple of 4.
+    pub(crate) axes: usize,
     /// `groups × axes` entries, each the 16 items' ends on one axis.
     pub(crate) low: Vec<[i8; LANES]>,
     pub(crate) high: Vec<[i8; LANES]>,
-    /// Union and intersection of the category bits of each item; empty without categories.
-    pub(crate) union: Vec<u32>,
-    pub(crate) intersection: Vec<u32>,
+    pub(crate) bits: Bits,
+}
+
+/// The union and the intersection of the category bits under each item, in two bytes: few pairs
+/// differ. Empty without categories.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Bits {
+    kinds: Vec<(u32, u32)>,
+    of: Vec<u16>,
+}
+
+impl Bits {
+    /// From a pair an item.
+    pub(crate) fn new(pairs: &[(u32, u32)]) -> Self {
+        let mut kinds = pairs.to_vec();
+        kinds.sort_unstable();
+        kinds.dedup();
+        // What cannot be numbered may hold anything.
+        kinds.truncate(usize::from(u16::MAX));
+        let last = kinds.len() as u16;
+        let of = pairs.iter().map(|pair| kinds.binary_search(pair).map_or(last, |at| at as u16)).collect();
+        if !kinds.is_empty() {
+            kinds.push((u32::MAX, 0));
+        }
+        Self { kinds, of }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.of.iter().map(|kind| self.kinds[usize::from(*kind)])
+    }
+
+    fn above(&self) -> Self {
+        let pairs: Vec<(u32, u32)> = self.pairs().collect();
+        Self::new(&pairs.chunks(LANES).map(|some| joined(some.iter().copied())).collect::<Vec<_>>())
+    }
+}
+
+/// The union and the intersection of unions and intersections.
+fn joined(pairs: impl Iterator<Item = (u32, u32)>) -> (u32, u32) {
+    pairs.fold((0, !0), |all, pair| (all.0 | pair.0, all.1 & pair.1))
 }
 
 /// Boxes over ordered rows.
@@ -39,6 +83,49 @@ pub(crate) struct Tree {
     pub(crate) axes: Axes,
     /// From the blocks of rows up.
     pub(crate) levels: Vec<Level>,
+    /// Boxes along the columns, where there are enough columns and rows. The tree then has at
+    /// least two levels.
+    pub(crate) columns: Option<Columns>,
+}
+
+/// What a tree keeps for each row and box; chosen so that it stays under 7 % of rows of f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    /// Axes of the boxes, and how many of them the boxes over blocks use.
+    axes: usize,
+    leaf: usize,
+    /// Boxes along the columns, and also for every four blocks.
+    columns: bool,
+    fours: bool,
+}
+
+/// Fewest rows that get boxes along columns: enough for a tree of two levels, and for a search by
+/// tree to be worth it.
+const COLUMNS_FROM: usize = 1024;
+
+/// Axes of the boxes above the blocks, where blocks have boxes along the columns too.
+const UPPER: usize = 24;
+
+impl Shape {
+    fn new(rows: usize, columns: usize) -> Self {
+        let axes = (columns * 5 / 9).max(8).next_multiple_of(4).min(columns.next_multiple_of(4));
+        let plain = Self { axes, leaf: axes, columns: false, fours: false };
+        if rows < COLUMNS_FROM || columns < UPPER {
+            return plain;
+        }
+        // Bytes a row: the order, categories, and boxes of two bytes an axis.
+        let order = f64::from(rows.ilog2() + 1) / 8.0 + 2.0 + 0.15;
+        let upper = 2.0 * (UPPER + columns) as f64 / 240.0;
+        [(16, true), (12, true), (16, false), (8, false)]
+            .map(|(leaf, fours)| Self { axes: UPPER, leaf, columns: true, fours })
+            .into_iter()
+            .find(|s| {
+                let whole = if s.fours { 1.25 } else { 1.0 };
+                let blocks = 2.0 * (s.leaf as f64 + columns as f64 * whole) / 16.0;
+                order + upper + blocks < 0.07 * 4.0 * columns as f64
+            })
+            .unwrap_or(plain)
+    }
 }
 
 impl Tree {
@@ -55,7 +142,8 @@ impl Tree {
         tags: &[u32],
     ) -> (Self, Vec<u32>) {
         let count = rows.len() / columns;
-        let (axes, coordinates) = Axes::new(rows, columns, groups, reference);
+        let shape = Shape::new(count, columns);
+        let (axes, coordinates) = Axes::new(rows, columns, groups, reference, shape.axes);
         let mut order: Vec<u32> = (0..count as u32).collect();
         let mut split = Split {
             axes: &axes,
@@ -76,46 +164,47 @@ impl Tree {
 
         let mut levels = Vec::new();
         let mut level = split.level;
+        drop(coordinates);
         if !tags.is_empty() {
-            for slots in order.chunks(LANES) {
-                level.union.push(slots.iter().fold(0, |all, row| all | tags[*row as usize]));
-                level.intersection.push(slots.iter().fold(!0, |all, row| all & tags[*row as usize]));
-            }
+            let pair = |row: &u32| (tags[*row as usize], tags[*row as usize]);
+            let pairs: Vec<_> = order.chunks(LANES).map(|slots| joined(slots.iter().map(pair))).collect();
+            level.bits = Bits::new(&pairs);
         }
         while level.items > LANES {
-            let above = level.above(axes.count);
+            let above = level.above();
             levels.push(level);
             level = above;
         }
         levels.push(level);
-        (Self { axes, levels }, order)
+        levels[0].keep_axes(shape.leaf);
+        let columns = shape.columns.then(|| Columns::new(rows, columns, &order, shape.fours));
+        (Self { axes, levels, columns }, order)
     }
 
     pub(crate) fn bytes(&self) -> usize {
         let axes = &self.axes;
-        let levels: usize = self
-            .levels
-            .iter()
-            .map(|l| (l.low.len() + l.high.len()) * LANES + (l.union.len() + l.intersection.len()) * 4)
-            .sum();
-        levels + axes.matrix.len() * 8 + axes.count * 24 + axes.columns * 5
+        let levels: usize = self.levels.iter().map(Level::bytes).sum();
+        let columns = self.columns.as_ref().map_or(0, Columns::bytes);
+        levels + columns + axes.matrix.len() * 8 + axes.count * 24 + axes.columns * 5
     }
 }
 
 impl Level {
-    fn empty(items: usize, axes: usize) -> Self {
+    pub(crate) fn empty(items: usize, axes: usize) -> Self {
         let groups = items.div_ceil(LANES);
         // Lanes without an item hold an inverted box; they are never looked at.
         Self {
             items,
+            axes,
             low: vec![[i8::MAX; LANES]; groups * axes],
             high: vec![[i8::MIN; LANES]; groups * axes],
-            union: Vec::new(),
-            intersection: Vec::new(),
+            bits: Bits::default(),
         }
     }
 
-    fn above(&self, axes: usize) -> Self {
+    /// The level of boxes around these.
+    pub(crate) fn above(&self) -> Self {
+        let axes = self.axes;
         let mut level = Self::empty(self.items.div_ceil(LANES), axes);
         for item in 0..level.items {
             for k in 0..axes {
@@ -126,16 +215,39 @@ impl Level {
                 level.high[item / LANES * axes + k][item % LANES] = most;
             }
         }
-        level.union = self.union.chunks(LANES).map(|c| c.iter().fold(0, |all, t| all | t)).collect();
-        level.intersection =
-            self.intersection.chunks(LANES).map(|c| c.iter().fold(!0, |all, t| all & t)).collect();
+        level.bits = self.bits.above();
         level
+    }
+
+    /// Drops all but the first axes.
+    fn keep_axes(&mut self, axes: usize) {
+        if axes >= self.axes {
+            return;
+        }
+        for ends in [&mut self.low, &mut self.high] {
+            *ends = ends.chunks_exact(self.axes).flat_map(|group| &group[..axes]).copied().collect();
+        }
+        self.axes = axes;
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        (self.low.len() + self.high.len()) * LANES + self.bits.of.len() * 2 + self.bits.kinds.len() * 8
+    }
+
+    /// The low and the high ends of a group of 16 boxes.
+    #[inline(always)]
+    pub(crate) fn group(&self, group: usize) -> (&[[i8; LANES]], &[[i8; LANES]]) {
+        let at = group * self.axes;
+        (&self.low[at..at + self.axes], &self.high[at..at + self.axes])
     }
 
     /// Whether a row under this item may pass the filter.
     #[inline(always)]
     pub(crate) fn may_admit(&self, filter: &Filter, item: usize) -> bool {
-        self.union.is_empty() || filter.may_admit(self.union[item], self.intersection[item])
+        self.bits.is_empty() || {
+            let (union, intersection) = self.bits.kinds[usize::from(self.bits.of[item])];
+            filter.may_admit(union, intersection)
+        }
     }
 }
 

@@ -162,8 +162,10 @@ fn check(database: &MotionDatabase, random: &mut Random, queries: usize, seed: u
 #[test]
 fn tree_and_scan_find_the_rows_of_the_plain_loop_with_the_same_bits() {
     let thorough = std::env::var_os("INBETWEEN_THOROUGH").is_some();
-    let share = if thorough { 100_000 / 8 + 1 } else { 600 };
-    let shapes: [(usize, &[usize], RowFormat, Normalisation, bool); 8] = [
+    let share = if thorough { 100_000 / 12 + 1 } else { 600 };
+    // From 40 columns and 1024 rows on there are boxes along the columns; at 58 and more also
+    // for every four blocks.
+    let shapes: [(usize, &[usize], RowFormat, Normalisation, bool); 12] = [
         (1, &[1], RowFormat::F32, Normalisation::ChannelDeviation, false),
         (17, &[3, 2], RowFormat::F32, Normalisation::ColumnDeviation, true),
         (300, &[3, 3, 3], RowFormat::F16, Normalisation::Raw, true),
@@ -172,6 +174,10 @@ fn tree_and_scan_find_the_rows_of_the_plain_loop_with_the_same_bits() {
         (1500, &[6, 6, 3, 6, 6], RowFormat::F16, Normalisation::ChannelDeviation, true),
         (5000, &[2, 5], RowFormat::F32, Normalisation::ColumnDeviation, true),
         (1100, &[20, 20, 20], RowFormat::F32, Normalisation::Variance, true),
+        (3000, &[3, 3, 3, 6, 6, 3, 6, 6, 9, 6, 6, 3], RowFormat::F32, Normalisation::ChannelDeviation, true),
+        (2500, &[3, 3, 3, 6, 6, 3, 6, 6, 9, 6, 6, 3], RowFormat::F16, Normalisation::MinMax, false),
+        (1500, &[5, 3, 3, 6, 6, 3, 6, 9], RowFormat::F32, Normalisation::Raw, true),
+        (1024, &[6, 6, 3, 6, 6, 9, 6, 3, 4], RowFormat::F32, Normalisation::ColumnDeviation, false),
     ];
     for (index, (rows, widths, format, normalisation, tagged)) in shapes.into_iter().enumerate() {
         let seed = 0x9E37_79B9 + index as u64;
