@@ -309,6 +309,20 @@ impl TrackMask {
         Self::default()
     }
 
+    /// Only the tracks `solo` names, of the `count` a clip has: all others are off.
+    ///
+    /// ```
+    /// # use inbetween::TrackMask;
+    /// let mask = TrackMask::only([2], 4);
+    /// assert_eq!([0, 1, 2, 3].map(|t| mask.is_on(t)), [false, false, true, false]);
+    /// ```
+    pub fn only(solo: impl IntoIterator<Item = usize>, count: usize) -> Self {
+        let mut mask = Self::all();
+        (0..count).for_each(|track| mask.set(track, false));
+        solo.into_iter().for_each(|track| mask.set(track, true));
+        mask
+    }
+
     /// Switches one track on or off.
     pub fn set(&mut self, track: usize, on: bool) {
         let (word, bit) = (track / 64, 1u64 << (track % 64));

@@ -54,6 +54,7 @@ commands! {
     sample: Sample,
     convert: Convert,
     compress: Compress,
+    #[command(alias = "shrink")]
     reduce: Reduce,
     diff: Diff,
     diff: Check,
