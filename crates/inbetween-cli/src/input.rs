@@ -39,7 +39,7 @@ impl ReadArgs {
     /// As the reader says.
     pub fn read_as(&self, path: &Path, file_units: bool) -> Result<Import, Failure> {
         if is_ibc(path) {
-            return read_ibc(path);
+            return Ok(import_of(&read_library(path)?));
         }
         let options = ReadOptions { unit: self.unit, file_units, ..ReadOptions::default() };
         Ok(import_path(path, &options)?)
@@ -64,17 +64,17 @@ pub fn read_library(path: &Path) -> Result<Library<'static>, Failure> {
 
 /// A compressed file as if it were any other: keys at its stored frames. It is in metres and +Y up
 /// already.
-fn read_ibc(path: &Path) -> Result<Import, Failure> {
-    let library = read_library(path)?;
-    Ok(Import {
+pub fn import_of(library: &Library<'_>) -> Import {
+    Import {
         format: "ibc",
         clips: library.clips.iter().map(|c| c.to_clip(&library.skeleton)).collect(),
-        skeleton: library.skeleton,
+        skeleton: library.skeleton.clone(),
         notes: Vec::new(),
         convention: Convention::HOUSE,
         in_house_units: true,
         source: Source::None,
-    })
+        decimals: None,
+    }
 }
 
 /// The index of the clip that `wanted` means: its name, or its number from 0.

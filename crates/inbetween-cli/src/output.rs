@@ -178,10 +178,22 @@ fn write_beside<T>(
 /// If the format cannot hold it, or as [`write_file`].
 pub fn write_import(path: &Path, import: &Import, inputs: &[&Path]) -> Result<u64, Failure> {
     let name = path.display().to_string();
+    refuse_ibc(path)?;
     let (bytes, notes) = inbetween_formats::export(import, &name)?;
     write_file(path, &bytes, inputs)?;
     say_notes(&name, &notes, false);
     Ok(bytes.len() as u64)
+}
+
+/// Points to the command that makes compressed clips.
+///
+/// # Errors
+/// If the name is that of one.
+pub fn refuse_ibc(path: &Path) -> Result<(), Failure> {
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("ibc")) {
+        return Err(Failure::wrong(format!("{}: `inbetween compress` makes .ibc files", path.display())));
+    }
+    Ok(())
 }
 
 /// True if both names lead to one file.

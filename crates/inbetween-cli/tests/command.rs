@@ -209,3 +209,29 @@ fn shells_can_complete_the_words() {
         assert!(String::from_utf8_lossy(&run(&["completions", shell]).stdout).contains("reduce"));
     }
 }
+
+#[test]
+fn an_additive_clip_is_made_compressed_and_said_to_be_one() {
+    let folder = folder("additive");
+    let source = folder.join("moves.inb");
+    let text = "inbetween-clips 1\n\nnode hips\n\nclip Idle\n  mark 0.5 \"breath\"\n  track hips translation\n    0 0 1 0\n    \
+                1 0 1.5 0\n\nclip Lean\n  track hips translation\n    0 0 1 0.25\n    1 0 2 0.5\n";
+    std::fs::write(&source, text).unwrap();
+    let [source, lean, packed] =
+        [source, folder.join("lean.inb"), folder.join("lean.ibc")].map(|p| p.display().to_string());
+    let made = run(&["convert", &source, "-o", &lean, "--clip", "Lean", "--additive", "Idle@1"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let values = document(&["sample", &lean, "--at", "0,1", "--json"]);
+    assert_eq!(values["tracks"][0]["values"], serde_json::json!([[0.0, -0.5, 0.25], [0.0, 0.5, 0.5]]));
+    document(&["compress", &lean, "-o", &packed, "--json"]);
+    let info = document(&["info", &packed, "--json"]);
+    assert_eq!(info["clips"][0]["additive"], true);
+    let packed_bound = info["clips"][0]["compressed"]["bound"].as_f64().unwrap();
+    assert!((packed_bound - 1e-4).abs() < 1e-9, "{packed_bound}");
+    let nowhere = refused(2, &["convert", &source, "-o", &lean, "--additive", "Run"]);
+    assert!(nowhere.contains("Run") && nowhere.contains("Idle"), "{nowhere}");
+    let wrong_door = refused(2, &["reduce", &source, "-o", &packed]);
+    assert!(wrong_door.contains("inbetween compress"), "{wrong_door}");
+    let whole = document(&["info", &source, "--json"]);
+    assert_eq!(whole["clips"][0]["markers"][0]["name"], "breath");
+}

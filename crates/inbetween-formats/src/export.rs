@@ -27,6 +27,19 @@ pub const WRITTEN: &[&str] = &[
 /// # Errors
 /// If nothing writes files of that name, or the format cannot hold what it must.
 pub fn export(import: &Import, name: &str) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
+    export_rounded(import, name, None)
+}
+
+/// As [`export`], for motion that was changed within a bound anyway: where numbers are text and every
+/// frame is written (BVH), they get `decimals` digits behind the point and no more.
+///
+/// # Errors
+/// As [`export`].
+pub fn export_rounded(
+    import: &Import,
+    name: &str,
+    decimals: Option<usize>,
+) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
     let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
     match extension.as_str() {
         #[cfg(feature = "gltf")]
@@ -34,7 +47,7 @@ pub fn export(import: &Import, name: &str) -> Result<(Vec<u8>, Vec<Note>), Forma
         #[cfg(feature = "gltf")]
         "gltf" => gltf_bytes(import, crate::gltf::Container::Embedded),
         #[cfg(feature = "bvh")]
-        "bvh" => bvh_bytes(import),
+        "bvh" => bvh_bytes(import, decimals),
         "csv" => Ok((csv::write(import)?.into_bytes(), csv::losses(import))),
         "inb" => Ok((native::write(import)?.into_bytes(), Vec::new())),
         _ => Err(FormatError::Unwritten { file: name.to_owned(), known: WRITTEN.join(", ") }),
@@ -53,7 +66,7 @@ fn gltf_bytes(
 
 /// BVH holds one clip; of a file without clips the skeleton is written.
 #[cfg(feature = "bvh")]
-fn bvh_bytes(import: &Import) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
+fn bvh_bytes(import: &Import, decimals: Option<usize>) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
     let clip = match import.clips.len() {
         0 => None,
         1 => Some(0),
@@ -65,5 +78,6 @@ fn bvh_bytes(import: &Import) -> Result<(Vec<u8>, Vec<Note>), FormatError> {
             });
         }
     };
-    crate::bvh::write(import, clip, &crate::bvh::WriteOptions::default())
+    let options = crate::bvh::WriteOptions { decimals, ..crate::bvh::WriteOptions::default() };
+    crate::bvh::write(import, clip, &options)
 }

@@ -79,6 +79,7 @@ impl Format for Fbx {
             convention,
             in_house_units: false,
             source: Source::Lenses(lens::read(&scene)),
+            decimals: None,
         })
     }
 }

@@ -157,4 +157,6 @@ pub struct Import {
     pub in_house_units: bool,
     /// What a writer needs to keep the rest.
     pub source: Source,
+    /// Digits behind the point of the numbers in the frames of a text (BVH), on average.
+    pub decimals: Option<usize>,
 }

@@ -24,7 +24,7 @@ pub mod native;
 
 pub use convention::Convention;
 pub use error::FormatError;
-pub use export::{WRITTEN, export};
+pub use export::{WRITTEN, export, export_rounded};
 pub use import::{Import, Input, Lens, LensDriver, Note, ReadOptions, Severity, Source};
 
 use std::path::Path;

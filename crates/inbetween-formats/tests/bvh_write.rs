@@ -101,7 +101,12 @@ fn another_rate_or_order_may_be_asked_for() {
     use inbetween::AxisName::{X, Y, Z};
     let walk = demo::walk();
     let clip = &walk.clips[0];
-    let options = WriteOptions { rate: Some(FrameRate::hz(30)), order: [Y, X, Z], unit: Some(1.0) };
+    let options = WriteOptions {
+        rate: Some(FrameRate::hz(30)),
+        order: [Y, X, Z],
+        unit: Some(1.0),
+        ..WriteOptions::default()
+    };
     let (written, _) = write(&walk, Some(0), &options).unwrap();
     let text = String::from_utf8(written).unwrap();
     assert!(text.contains("Yrotation Xrotation Zrotation") && text.contains("Frames: 33\n"), "{text}");
@@ -149,6 +154,7 @@ fn turning(skeleton: Skeleton) -> Import {
         convention: Convention::HOUSE,
         in_house_units: true,
         source: Source::None,
+        decimals: None,
     }
 }
 
@@ -265,4 +271,22 @@ fn a_reduced_capture_goes_back_onto_the_frames_it_came_from() {
     let q =
         DQuat::from_slice(&again.clips[0].node_track(0, &Property::Rotation).unwrap().value_at(3.0 * step));
     assert!(angle_between(q, axis_angle(DVec3::Z, 0.2)) < 1e-12);
+}
+
+#[test]
+fn rounded_numbers_have_the_digits_asked_for_and_stay_near() {
+    let walk = demo::walk();
+    let options = WriteOptions { decimals: Some(4), ..WriteOptions::default() };
+    let (written, _) = write(&walk, Some(0), &options).unwrap();
+    let text = String::from_utf8(written).unwrap();
+    let rows = text.lines().skip_while(|l| !l.starts_with("Frame Time")).skip(1);
+    for word in rows.flat_map(str::split_whitespace) {
+        assert!(word.split_once('.').is_none_or(|(_, digits)| digits.len() <= 4), "{word}");
+    }
+    let again = read_house(text.as_bytes());
+    assert!(matches!(again.decimals, Some(3 | 4)), "zeros have none: {:?}", again.decimals);
+    for t in again.clips[0].key_times() {
+        let d = world_distance((&walk.skeleton, &walk.clips[0], t), (&again.skeleton, &again.clips[0], t));
+        assert!(d < 2e-5, "{d} m at {t} s");
+    }
 }

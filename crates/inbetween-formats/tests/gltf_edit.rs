@@ -59,6 +59,7 @@ fn fresh(start: f64, end: f64, tracks: Vec<Track>) -> Import {
         convention: Convention::HOUSE,
         in_house_units: true,
         source: Source::None,
+        decimals: None,
     }
 }
 

@@ -290,6 +290,7 @@ fn empty() -> Import {
         convention: Convention::HOUSE,
         in_house_units: true,
         source: Source::None,
+        decimals: None,
     }
 }
 

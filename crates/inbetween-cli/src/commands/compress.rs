@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::commands::sample::rate;
 use crate::input::{ReadArgs, find_clips, output_paths, shown_name};
-use crate::output::{Failure, Outcome, print, print_json, say, say_notes, write_file};
+use crate::output::{Failure, Outcome, print, print_json, say, say_notes, write_checked};
 use crate::progress::Progress;
 use crate::units;
 
@@ -137,25 +137,30 @@ impl Compress {
                 other => Failure::wrong(format!("{}: {other}", input.display())),
             })?;
         let Compressed { bytes, reports } = assemble(&import.skeleton, chunks, self.at_rest);
-        write_file(output, &bytes, &[input])?;
-        // What is on the disk, not what was meant to be there.
-        let written = std::fs::read(output)
-            .map_err(|e| Failure::wrong(format!("{}: cannot be read back: {e}", output.display())))?;
-        let library = Library::load(&written)
-            .map_err(|e| Failure::wrong(format!("{}: cannot be read back: {e}", output.display())))?;
+        // Judged by what is on the disk, not by what was meant to be there, before it gets its name.
+        let judged = write_checked(output, &bytes, &[input], |written| {
+            let library = Library::load(written)
+                .map_err(|e| Failure::wrong(format!("{}: cannot be read back: {e}", output.display())))?;
+            let mut judged = Vec::new();
+            for (clip, opened) in clips.iter().zip(&library.clips) {
+                let found = measure(clip, &import.skeleton, &options, opened);
+                if found.share_of_bound > 1.0 {
+                    return Err(Failure::Bound(format!(
+                        "{}: clip {:?}, read back, is off by {} m where {} m are allowed; nothing was written; please \
+                         report this",
+                        output.display(),
+                        clip.name,
+                        found.worst.map_or(0.0, |w| w.value),
+                        self.max_error
+                    )));
+                }
+                judged.push(found);
+            }
+            Ok(judged)
+        })?;
         let mut json = Vec::new();
         let mut text = String::new();
-        for ((r, clip), opened) in reports.iter().zip(&clips).zip(&library.clips) {
-            let Measured { worst, share_of_bound } = measure(clip, &import.skeleton, &options, opened);
-            if share_of_bound > 1.0 {
-                let by = worst.map_or(0.0, |w| w.value);
-                return Err(Failure::Bound(format!(
-                    "{}: clip {:?}, read back, is off by {by} m where {} m are allowed; please report this",
-                    output.display(),
-                    r.name,
-                    self.max_error
-                )));
-            }
+        for ((r, clip), Measured { worst, share_of_bound }) in reports.iter().zip(&clips).zip(judged) {
             for note in &r.notes {
                 say(&format!("{}: clip {:?}: {note}", input.display(), r.name));
             }

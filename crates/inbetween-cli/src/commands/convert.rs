@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use inbetween::edit::AdditiveReference;
 use inbetween::playback::root_motion::{self, RootDestination, RootParts, RootRotation};
 use inbetween::{Clip, FrameRate, Skeleton, edit};
 use inbetween_formats::{Import, Source};
@@ -10,7 +11,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::commands::sample::rate;
-use crate::input::{ReadArgs, find_clips, output_paths};
+use crate::input::{ReadArgs, find_clip, find_clips, output_paths};
 use crate::output::{Failure, Outcome, print, print_json, say_notes, write_import};
 use crate::progress::Progress;
 use crate::units;
@@ -23,11 +24,13 @@ Examples:
   inbetween convert a.bvh b.bvh -o out/ --to glb
   inbetween convert walk.glb -o spot.glb --root-motion in-place
   inbetween convert walk.glb -o driven.glb --root-motion extract --root Hips
+  inbetween convert moves.glb -o lean.inb --clip Lean --additive Idle@0
 
 A cut has the exact pose at both ends, even where no track has a key there, and begins at 0 s.
 With --fps everything that blends gets a key a frame; steps stay steps at their own times.
 --root-motion takes the ground path and the heading out of the pose of a root (the hips, as a rule):
-`extract` puts them onto its parent, `in-place` leaves them out, so that the figure walks on the spot.";
+`extract` puts them onto its parent, `in-place` leaves them out, so that the figure walks on the spot.
+--additive needs a format that can say so: inb, from which compress makes an .ibc.";
 
 /// What becomes of root motion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -75,6 +78,10 @@ pub struct Convert {
     /// Add one frame back to the first pose at the end, for loops that are a frame short
     #[arg(long)]
     close_loop: bool,
+    /// Make each clip a difference to a pose, to be laid over others: its own first (start), the rest pose
+    /// (rest), or that of a clip of the file at a time (NAME or NAME@SECONDS)
+    #[arg(long, value_name = "FROM", conflicts_with = "root_motion")]
+    additive: Option<String>,
     /// Write end sites (BVH) as nodes of their own, called after their joint: Head_end
     #[arg(long)]
     end_nodes: bool,
@@ -153,6 +160,13 @@ impl Convert {
             .map(|&i| self.changed(&import.clips[i], &import.skeleton, input))
             .collect::<Result<_, _>>()?;
         let folder = output != self.output;
+        let clips = match &self.additive {
+            None => clips,
+            Some(from) => {
+                let reference = reference(from, &import.clips, input)?;
+                clips.iter().map(|c| edit::make_additive(c, &reference)).collect()
+            }
+        };
         let output = match (&self.to, folder) {
             (Some(extension), true) => output.with_extension(extension.trim_start_matches('.')),
             _ => output.to_owned(),
@@ -253,6 +267,21 @@ impl Convert {
         };
         let times = root_motion::sampling_times(clip, clip.rate.unwrap_or(FrameRate::hz(60)));
         root_motion::take_out(clip, skeleton, node, parts, to, &times).map_err(|e| wrong(e.to_string()))
+    }
+}
+
+/// The pose that differences are taken to, as `--additive` says it.
+fn reference(from: &str, clips: &[Clip], file: &Path) -> Result<AdditiveReference, Failure> {
+    match from {
+        "start" => Ok(AdditiveReference::FirstKey),
+        "rest" => Ok(AdditiveReference::Rest),
+        _ => {
+            let timed = from.rsplit_once('@').and_then(|(name, t)| Some((name, units::seconds(t).ok()?)));
+            let (name, time) = timed.map_or((from, None), |(name, t)| (name, Some(t)));
+            let clip = clips[find_clip(clips, name, file)?].clone();
+            let time = time.unwrap_or(clip.start());
+            Ok(AdditiveReference::Clip(Box::new(clip), time))
+        }
     }
 }
 

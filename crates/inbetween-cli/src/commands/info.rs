@@ -6,18 +6,21 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use inbetween::playback::root_motion::guess_root;
 use inbetween::seam::{Seam, seam};
-use inbetween::{Clip, Skeleton, SpanKind, Track, TrackData};
+use inbetween::{Clip, Skeleton, SpanKind, Track, TrackData, Wrap};
+use inbetween_codec::{CompressedClip, Library};
 use inbetween_formats::{Import, Severity};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::input::{ReadArgs, shown_name};
+use crate::input::{ReadArgs, import_of, is_ibc, read_library, shown_name};
 use crate::output::{Failure, Outcome, print, print_json, say};
 use crate::progress::Progress;
+use crate::units::{short, show_length};
 
 const EXAMPLES: &str = "\
 Examples:
   inbetween info Fox.glb
+  inbetween info fox.ibc                  with the bound it was made under and what was measured
   inbetween info walk.fbx run.bvh --json";
 
 /// Show nodes, clips, tracks and keys of files
@@ -42,10 +45,9 @@ impl Info {
             .files
             .par_iter()
             .map(|path| {
-                let import = self.read.read(path);
+                let shown = self.one(path);
                 bar.step();
-                let import = import?;
-                Ok((document(path, &import), text(path, &import)))
+                shown
             })
             .collect();
         drop(bar);
@@ -79,6 +81,73 @@ impl Info {
                 Err(Failure::wrong(format!("{n} of {} files could not be read", self.files.len())))
             }
         }
+    }
+}
+
+impl Info {
+    fn one(&self, path: &Path) -> Result<(Value, String), Failure> {
+        if !is_ibc(path) {
+            let import = self.read.read(path)?;
+            return Ok((document(path, &import), text(path, &import, &[])));
+        }
+        let library = read_library(path)?;
+        let import = import_of(&library);
+        let packed: Vec<Packed> = library.clips.iter().map(Packed::of).collect();
+        let mut json = document(path, &import);
+        for (clip, packed) in json["clips"].as_array_mut().into_iter().flatten().zip(&packed) {
+            clip["compressed"] = packed.json(&library);
+        }
+        Ok((json, text(path, &import, &packed)))
+    }
+}
+
+/// What a compressed clip says about itself.
+struct Packed {
+    bound: f64,
+    measured: f64,
+    shell: f64,
+    frames: usize,
+    bytes: usize,
+    closed: bool,
+    root: Option<usize>,
+}
+
+impl Packed {
+    fn of(clip: &CompressedClip<'_>) -> Self {
+        Self {
+            bound: f64::from(clip.bound()),
+            measured: f64::from(clip.measured_error()),
+            shell: f64::from(clip.shell()),
+            frames: clip.frames(),
+            bytes: clip.payload_bytes(),
+            closed: clip.is_closed(),
+            root: clip.root(),
+        }
+    }
+
+    fn json(&self, library: &Library<'_>) -> Value {
+        let root = self.root.map(|n| shown_name(&library.skeleton.joints()[n].name, Some(n)));
+        json!({"bound": self.bound, "measured_error": self.measured, "shell": self.shell, "frames": self.frames,
+               "bytes": self.bytes, "closed": self.closed, "root": root})
+    }
+
+    fn text(&self, skeleton: &Skeleton) -> String {
+        let mut out = format!(
+            "    {} frames in {} bytes, made under {}: off by at most {}, {} off each node",
+            self.frames,
+            self.bytes,
+            show_length(self.bound),
+            show_length(self.measured),
+            show_length(self.shell)
+        );
+        if self.closed {
+            out.push_str("; its last pose is its first");
+        }
+        if let Some(n) = self.root {
+            let _ = write!(out, "; root motion from {}", shown_name(&skeleton.joints()[n].name, Some(n)));
+        }
+        out.push('\n');
+        out
     }
 }
 
@@ -122,6 +191,15 @@ fn document(path: &Path, import: &Import) -> Value {
     })
 }
 
+fn wrap_name(wrap: Wrap) -> &'static str {
+    match wrap {
+        Wrap::Hold => "hold",
+        Wrap::Loop => "loop",
+        Wrap::PingPong => "ping-pong",
+        Wrap::LoopOffset => "loop-offset",
+    }
+}
+
 fn clip_document(clip: &Clip, skeleton: &Skeleton) -> Value {
     let tracks: Vec<Value> = clip
         .tracks
@@ -155,6 +233,9 @@ fn clip_document(clip: &Clip, skeleton: &Skeleton) -> Value {
         "rate_ratio": clip.rate.map(|r| r.to_string()),
         "seam": seam_of(clip, skeleton).name(),
         "keys": clip.key_count(),
+        "wrap": wrap_name(clip.wrap),
+        "additive": clip.additive,
+        "markers": clip.markers.iter().map(|m| json!({"time": m.time, "name": m.name})).collect::<Vec<_>>(),
         "tracks": tracks,
     })
 }
@@ -164,7 +245,7 @@ fn seam_of(clip: &Clip, skeleton: &Skeleton) -> Seam {
     seam(clip, guess_root(clip, skeleton))
 }
 
-fn text(path: &Path, import: &Import) -> String {
+fn text(path: &Path, import: &Import, packed: &[Packed]) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -173,7 +254,7 @@ fn text(path: &Path, import: &Import) -> String {
         import.format,
         import.skeleton.len(),
         import.clips.len(),
-        crate::units::show_length(import.convention.metres_per_unit)
+        show_length(import.convention.metres_per_unit)
     );
     for (i, clip) in import.clips.iter().enumerate() {
         let rate = clip.rate.map_or_else(String::new, |r| format!(", {r} a second"));
@@ -181,8 +262,8 @@ fn text(path: &Path, import: &Import) -> String {
             out,
             "  clip {i} {:?}: {} s to {} s{rate}, {} tracks, {} keys",
             clip.name,
-            crate::units::short(clip.start()),
-            crate::units::short(clip.end()),
+            short(clip.start()),
+            short(clip.end()),
             clip.tracks.len(),
             clip.key_count()
         );
@@ -197,6 +278,20 @@ fn text(path: &Path, import: &Import) -> String {
                 out.push_str("    a loop that is a frame short of its start; convert --close-loop adds it\n");
             }
             Seam::Still | Seam::Open => {}
+        }
+        let mut traits = Vec::new();
+        if clip.additive {
+            traits.push("additive: laid over another pose".to_owned());
+        }
+        if clip.wrap != Wrap::Hold {
+            traits.push(format!("outside its range: {}", wrap_name(clip.wrap)));
+        }
+        traits.extend(clip.markers.iter().map(|m| format!("{:?} at {} s", m.name, short(m.time))));
+        if !traits.is_empty() {
+            let _ = writeln!(out, "    {}", traits.join(", "));
+        }
+        if let Some(p) = packed.get(i) {
+            out.push_str(&p.text(&import.skeleton));
         }
         for t in &clip.tracks {
             let _ = writeln!(

@@ -12,13 +12,15 @@ use inbetween::compare::{self, Comparison, Measure};
 use inbetween::reduce::literal::Literal;
 use inbetween::reduce::{self, Fate, Keys, Options, Report, steps};
 use inbetween::{Clip, FrameRate, Wrap, metric};
-use inbetween_formats::{Import, Input, Note, ReadOptions, export, import};
+use inbetween_formats::{Import, Input, Note, ReadOptions, Severity, export_rounded, import};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::commands::diff::{judge_shell, unit_of};
 use crate::input::{ReadArgs, find_clips, output_paths, shown_name};
-use crate::output::{Failure, Outcome, print, print_json, say, say_notes, write_checked, write_file};
+use crate::output::{
+    Failure, Outcome, print, print_json, refuse_ibc, say, say_notes, write_checked, write_file,
+};
 use crate::progress::Progress;
 use crate::report::{self, ClipPage, FilePage};
 use crate::units::{self, Bound, Shell, short, show_length};
@@ -166,6 +168,7 @@ impl Reduce {
                 self.value_error
             )));
         }
+        refuse_ibc(&self.output)?;
         let outputs = output_paths(&self.files, &self.output)?;
         let bar = Progress::new(self.files.len(), "reducing");
         let results: Vec<Result<FileDone, Failure>> = self
@@ -293,7 +296,14 @@ impl Reduce {
                 }
             }
             let name = output.display().to_string();
-            let (bytes, notes) = export(&changed, &name)?;
+            // Reduced values lie between those of the file, so they need no more digits than it has.
+            let decimals = source.decimals.filter(|_| self.keys != KeyKind::Keep).map(|d| d.max(4));
+            let (bytes, mut notes) = export_rounded(&changed, &name, decimals)?;
+            if output.extension().is_some_and(|e| e.eq_ignore_ascii_case("bvh")) {
+                let text = "BVH has a value in every frame: the keys that went are filled in between those that stay, so \
+                            the file gets hardly smaller; glb and inb keep keys alone";
+                notes.push(Note::new(Severity::Info, "", text.to_owned()));
+            }
             let checked = write_checked(&output, &bytes, &[input], |written| {
                 let result = self.read_back(&source, &name, written)?;
                 self.check(&source, &result, &reduced, bound).map(|clips| (result, clips))

@@ -37,7 +37,21 @@ pub(super) fn read(input: &Input<'_>, options: &ReadOptions) -> Result<Import, F
         convention: Convention { metres_per_unit: DEFAULT_UNIT, axes: AxisMap::SAME },
         in_house_units: false,
         source: Source::None,
+        decimals: Some(decimals(&bytes)),
     })
+}
+
+/// Digits behind the point that the numbers in the rows have on average, rounded up.
+fn decimals(bytes: &[u8]) -> usize {
+    let motion = bytes.windows(6).position(|w| w.eq_ignore_ascii_case(b"MOTION")).unwrap_or(bytes.len());
+    let lines = bytes[motion..].split(|b| matches!(b, b'\n' | b'\r')).filter(|l| !l.is_empty());
+    let numbers = lines.skip(3).flat_map(|l| l.split(u8::is_ascii_whitespace)).filter(|w| !w.is_empty());
+    let (mut count, mut digits) = (0usize, 0usize);
+    for word in numbers {
+        count += 1;
+        digits += word.iter().position(|b| *b == b'.').map_or(0, |point| word.len() - point - 1);
+    }
+    digits.div_ceil(count.max(1))
 }
 
 /// The curves of one joint and where each number of a row goes.

@@ -35,11 +35,13 @@ pub struct WriteOptions {
     /// Metres in one unit of length of the file. Default: that of the file the clip came from if
     /// it was BVH, else 1 cm.
     pub unit: Option<f64>,
+    /// Digits behind the point of the numbers in the rows. Default: as many as tell a number exactly.
+    pub decimals: Option<usize>,
 }
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self { rate: None, order: [AxisName::Z, AxisName::X, AxisName::Y], unit: None }
+        Self { rate: None, order: [AxisName::Z, AxisName::X, AxisName::Y], unit: None, decimals: None }
     }
 }
 
@@ -94,7 +96,7 @@ pub fn write(
     let mut out = String::new();
     hierarchy(&mut out, &import.skeleton, &joints, unit, &mut notes);
     out.push_str(&format!("MOTION\nFrames: {}\nFrame Time: {}\n", frames.count, plain(frames.step)));
-    motion(&mut out, &import.skeleton, clip, &frames, joints, unit);
+    motion(&mut out, &import.skeleton, clip, &frames, joints, unit, options.decimals);
     Ok((out.into_bytes(), notes))
 }
 
@@ -442,6 +444,7 @@ fn motion(
     frames: &Frames,
     plans: Vec<Plan<'_>>,
     unit: f64,
+    decimals: Option<usize>,
 ) {
     let tracks: Vec<[Option<&Track>; 2]> = (0..skeleton.len())
         .map(|i| {
@@ -449,7 +452,7 @@ fn motion(
         })
         .collect();
     let mut before = vec![[0.0f64; 3]; skeleton.len()];
-    let degrees = |v: f64| decimal(v, v.to_degrees(), f64::to_radians);
+    let degrees = |v: f64| decimal(v, v.to_degrees(), f64::to_radians, decimals);
     for k in 0..frames.count {
         let time = frames.time(k);
         let mut first = true;
@@ -472,7 +475,7 @@ fn motion(
                     (None, None) => {}
                 }
                 for &c in &plan.positions {
-                    put(length(place[c], unit));
+                    put(length(place[c], unit, decimals));
                 }
             }
             match &plan.turns {
@@ -505,18 +508,23 @@ fn motion(
 }
 
 fn lengths(v: DVec3, unit: f64) -> String {
-    v.to_array().map(|x| format!(" {}", length(x, unit))).concat()
+    v.to_array().map(|x| format!(" {}", length(x, unit, None))).concat()
 }
 
-fn length(v: f64, unit: f64) -> String {
-    if unit == 1.0 { plain(v) } else { decimal(v, v / unit, |d| d * unit) }
+fn length(v: f64, unit: f64, decimals: Option<usize>) -> String {
+    decimal(v, v / unit, |d| d * unit, decimals)
 }
 
-/// The shortest decimal near `guess` that `back` takes to exactly `value`; `guess` itself if none
-/// is found close by.
-fn decimal(value: f64, guess: f64, back: impl Fn(f64) -> f64) -> String {
+/// The shortest decimal near `guess` that `back` takes to exactly `value`; `guess` itself if none is found
+/// close by. With `decimals` it is rounded to as many digits behind the point instead.
+fn decimal(value: f64, guess: f64, back: impl Fn(f64) -> f64, decimals: Option<usize>) -> String {
     if value == 0.0 {
         return "0".to_owned();
+    }
+    if let Some(decimals) = decimals
+        && let Ok(rounded) = format!("{guess:.decimals$}").parse::<f64>()
+    {
+        return plain(rounded);
     }
     for digits in [6usize, 9, 12, 14, 15, 16] {
         let Ok(rounded) = format!("{guess:.*e}", digits - 1).parse::<f64>() else { break };

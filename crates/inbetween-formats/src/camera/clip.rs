@@ -225,6 +225,7 @@ pub fn to_import(path: &CameraPath, name: &str) -> Result<Import, FormatError> {
         convention: Convention::HOUSE,
         in_house_units: true,
         source: Source::None,
+        decimals: None,
     })
 }
 

@@ -48,6 +48,7 @@ fn import(skeleton: Skeleton, clips: Vec<Clip>) -> Import {
         convention: Convention::HOUSE,
         in_house_units: true,
         source: Source::None,
+        decimals: None,
     }
 }
 

@@ -42,6 +42,7 @@ pub(super) fn read(input: &Input<'_>, options: &ReadOptions) -> Result<Import, F
         convention: Convention::HOUSE,
         in_house_units: false,
         source: Source::Gltf(Box::new(document)),
+        decimals: None,
     })
 }
 

@@ -83,6 +83,7 @@ pub fn write(import: &Import, options: &WriteOptions) -> Result<Written, FormatE
         convention: import.convention,
         in_house_units: import.in_house_units,
         source: Source::None,
+        decimals: None,
     };
     let built;
     let document = match &import.source {

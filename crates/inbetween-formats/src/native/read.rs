@@ -857,6 +857,7 @@ impl Reader<'_> {
             convention: self.convention,
             in_house_units: self.house,
             source: Source::None,
+            decimals: None,
         })
     }
 
