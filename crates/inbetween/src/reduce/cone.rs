@@ -18,15 +18,24 @@ pub trait Tolerance {
 
 /// One tolerance for all samples.
 impl Tolerance for f64 {
+    #[inline(always)]
     fn at(&self, _: usize) -> f64 {
         *self
     }
 }
 
 /// A tolerance per sample.
-impl Tolerance for &[f64] {
+impl Tolerance for [f64] {
+    #[inline(always)]
     fn at(&self, index: usize) -> f64 {
         self[index]
+    }
+}
+
+impl<T: Tolerance + ?Sized> Tolerance for &T {
+    #[inline(always)]
+    fn at(&self, index: usize) -> f64 {
+        (**self).at(index)
     }
 }
 

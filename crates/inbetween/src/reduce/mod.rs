@@ -45,6 +45,7 @@ pub mod search;
 mod stage;
 pub mod steps;
 mod track;
+mod window;
 mod world;
 
 pub use options::{Keys, Options, Sharing, TrackTolerance};

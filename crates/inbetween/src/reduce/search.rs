@@ -5,7 +5,6 @@
 //! from one key; the searches here only walk over those answers, so scalars, vectors, rotations and cubic
 //! keys share them.
 //!
-//! - [`first_fail`]: extend a span until the first end that does not hold.
 //! - [`farthest`]: extend it as long as any line can still hold, and take the last end that does.
 //! - [`nearly_optimal`]: breadth-first over layers of "reachable with k spans", within a fixed amount of work
 //!   per sample. Never more keys than `farthest`; on real curves nearly always the fewest there are.
@@ -38,26 +37,10 @@ pub(super) fn patience(span: usize) -> usize {
     16 + 4 * span
 }
 
-/// Keys kept when each span ends before the first end that is not allowed.
+/// Keys kept when each span goes to the last end that is allowed.
 ///
 /// Returns strictly increasing indices, the first 0 and the last `len − 1` (one index for one sample, none for
 /// none). Linear time for spans whose scan is linear.
-pub fn first_fail(spans: &mut impl Spans) -> Vec<usize> {
-    greedy(spans, |spans, from| {
-        let mut best = from + 1;
-        spans.scan(from, |end, allowed| {
-            if allowed {
-                best = end;
-            }
-            allowed
-        });
-        best
-    })
-}
-
-/// Keys kept when each span goes to the last end that is allowed.
-///
-/// As [`first_fail`], with 5 to 30 % fewer keys on noisy curves at about the same cost.
 pub fn farthest(spans: &mut impl Spans) -> Vec<usize> {
     greedy(spans, |spans, from| {
         let mut best = from + 1;
