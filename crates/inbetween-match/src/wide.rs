@@ -1,7 +1,7 @@
 //! The search of a database of many columns: a large box, the boxes of blocks, a few columns,
 //! all columns.
 //!
-//! At a million rows of 60 columns three quarters of a search is waiting for memory: some
+//! At a million rows of 60 columns more than half of a search is waiting for memory: some
 //! hundred blocks of rows, each in a page of its own. So boxes over 256 rows are taken as they
 //! come off the stack, nearest first, and put by until there are 16 of them (fewer at first,
 //! while there is nothing yet to hold them against); then each step below is done for all of them
