@@ -153,6 +153,30 @@ fn a_reduction_is_never_larger_than_its_source() {
     assert!(number("keys") <= number("source_keys"), "{found}");
 }
 
+/// The folder of real files, or `None` (said on standard error) where there is none; under `CI` that fails.
+fn data_dir() -> Option<PathBuf> {
+    let dir = std::env::var_os("INBETWEEN_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    if dir.join("facts.json").is_file() {
+        return Some(dir);
+    }
+    assert!(std::env::var_os("CI").is_none(), "real files not found at {}", dir.display());
+    eprintln!("real files not found at {}; the test on them DID NOT RUN", dir.display());
+    None
+}
+
+#[test]
+fn curves_that_are_fitted_on_writing_get_no_more_keys_than_they_were_drawn_with() {
+    let Some(data) = data_dir() else { return };
+    let source = data.join("assimp-bsd/huesitos.fbx").display().to_string();
+    let out = folder("fitted").join("thin.glb").display().to_string();
+    run(&["reduce", &source, "-o", &out, "--max-error", "1mm"]);
+    let drawn = document(&["info", &source, "--json"])["clips"][0]["keys"].as_u64().unwrap();
+    let written = document(&["info", &out, "--json"])["clips"][0]["keys"].as_u64().unwrap();
+    assert!(written < drawn, "{written} of {drawn}");
+    assert!(run(&["diff", &source, &out, "--max-error", "1mm"]).status.success());
+}
+
 #[test]
 fn diff_ends_with_one_only_beyond_the_limit_and_names_the_place() {
     let (a, b) = (case("E02-diff-two-clips/input.gltf"), case("E02-diff-two-clips/input_b.gltf"));

@@ -11,7 +11,8 @@ use clap::{Args, ValueEnum};
 use inbetween::compare::{self, Comparison, Measure};
 use inbetween::reduce::literal::Literal;
 use inbetween::reduce::{self, Fate, Keys, Options, Report, steps};
-use inbetween::{Clip, FrameRate, Wrap, metric};
+use inbetween::sample::is_straight;
+use inbetween::{Clip, FrameRate, TrackData, Wrap, metric};
 use inbetween_formats::{Import, Input, Note, ReadOptions, Severity, export_rounded, import};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -144,6 +145,34 @@ struct Done {
     bytes: u64,
 }
 
+/// True if files of that name have curves of single angles and components: the project's own text alone.
+fn has_components(name: &str) -> bool {
+    name.to_lowercase().ends_with(".inb")
+}
+
+/// True if the clip has curved angles or components and a file of that name does not.
+fn fitted_on_writing(clip: &Clip, name: &str) -> bool {
+    let components = |data: &TrackData| matches!(data, TrackData::Axes { .. } | TrackData::Euler(_));
+    !has_components(name) && clip.tracks.iter().any(|t| components(&t.data) && !is_straight(&t.data))
+}
+
+/// A file's bytes that hold the bound, not yet on disk.
+struct Attempt {
+    bytes: Vec<u8>,
+    notes: Vec<Note>,
+    /// What was read back from the bytes.
+    result: Import,
+    clips: Vec<(usize, Done)>,
+}
+
+impl Attempt {
+    /// Keys of the reduced clips as they were read back.
+    fn keys(&self) -> usize {
+        let tracks = self.clips.iter().flat_map(|(i, _)| &self.result.clips[*i].tracks);
+        tracks.map(|t| t.data.key_times().len()).sum()
+    }
+}
+
 /// One file, reduced, written and read back.
 struct FileDone {
     input: PathBuf,
@@ -274,63 +303,88 @@ impl Reduce {
         let chosen = find_clips(&source.clips, &self.clip, input)?;
         let bound = self.bound(&source, input)?;
         let output = self.output_of(&source, output);
+        let name = output.display().to_string();
+        // Curves that are fitted on writing may need more or fewer keys as they were drawn than as straight ones.
+        let ways: &[bool] = if chosen.iter().any(|&i| fitted_on_writing(&source.clips[i], &name)) {
+            &[false, true]
+        } else if has_components(&name) {
+            &[true]
+        } else {
+            &[false]
+        };
         let mut reason = String::new();
-        for share in SHARES {
-            let options = self.options(bound, share);
-            // Other formats have no curves of single angles: those would be fitted anew on writing.
-            let keep_components = output.extension().is_some_and(|e| e.eq_ignore_ascii_case("inb"));
-            let options = Options { keep_components, ..options };
-            let reduced: Vec<(usize, reduce::Reduction)> = chosen
-                .par_iter()
-                .map(|&i| {
-                    reduce::reduce_one_of(&source.clips, i, &source.skeleton, &options)
-                        .map(|r| (i, self.no_larger(r, &source.clips[i])))
-                        .map_err(|e| Failure::wrong(format!("{}: {e}", input.display())))
-                })
-                .collect::<Result<_, _>>()?;
-            let mut changed = source.clone();
-            for (i, reduction) in &reduced {
-                changed.clips[*i] = reduction.clip.clone();
-                if self.looping {
-                    changed.clips[*i].wrap = Wrap::Loop;
-                }
-            }
-            let name = output.display().to_string();
-            // Reduced values lie between those of the file, so they need no more digits than it has.
-            let decimals = source.decimals.filter(|_| self.keys != KeyKind::Keep).map(|d| d.max(4));
-            let (bytes, mut notes) = export_rounded(&changed, &name, decimals)?;
-            if output.extension().is_some_and(|e| e.eq_ignore_ascii_case("bvh")) {
-                let text = "BVH has a value in every frame: the keys that went are filled in between those that stay, so \
-                            the file gets hardly smaller; glb and inb keep keys alone";
-                notes.push(Note::new(Severity::Info, "", text.to_owned()));
-            }
-            let checked = write_checked(&output, &bytes, &[input], |written| {
-                let result = self.read_back(&source, &name, written)?;
-                self.check(&source, &result, &reduced, bound).map(|clips| (result, clips))
-            });
-            match checked {
-                Err(Failure::Bound(why)) => reason = why,
-                Err(other) => return Err(other),
-                Ok((result, clips)) => {
-                    say_notes(&name, &notes, false);
-                    let source_size = size_with_buffers(input);
-                    let size = bytes.len() as u64;
-                    let input = input.to_owned();
-                    return Ok(FileDone {
-                        input,
-                        output,
-                        bound,
-                        source,
-                        result,
-                        source_size,
-                        size,
-                        notes,
-                        clips,
-                    });
+        let mut best: Option<Attempt> = None;
+        for &keep_components in ways {
+            for share in SHARES {
+                let options = Options { keep_components, ..self.options(bound, share) };
+                match self.attempt(&source, &chosen, &options, input, &name, bound) {
+                    Err(Failure::Bound(why)) => reason = why,
+                    Err(other) => return Err(other),
+                    Ok(attempt) => {
+                        if best.as_ref().is_none_or(|best| attempt.keys() < best.keys()) {
+                            best = Some(attempt);
+                        }
+                        break;
+                    }
                 }
             }
         }
-        Err(Failure::Bound(format!("{}: {reason}; nothing was written", input.display())))
+        let Some(Attempt { bytes, notes, result, clips }) = best else {
+            return Err(Failure::Bound(format!("{}: {reason}; nothing was written", input.display())));
+        };
+        write_checked(&output, &bytes, &[input], |written| {
+            if written == bytes {
+                return Ok(());
+            }
+            Err(Failure::wrong(format!("{name}: other bytes were read back than had been written")))
+        })?;
+        say_notes(&name, &notes, false);
+        let source_size = size_with_buffers(input);
+        let size = bytes.len() as u64;
+        let input = input.to_owned();
+        Ok(FileDone { input, output, bound, source, result, source_size, size, notes, clips })
+    }
+
+    /// Reduces the chosen clips, writes the file to memory, reads it back and checks it.
+    fn attempt(
+        &self,
+        source: &Import,
+        chosen: &[usize],
+        options: &Options,
+        input: &Path,
+        name: &str,
+        bound: f64,
+    ) -> Result<Attempt, Failure> {
+        let reduced: Vec<(usize, reduce::Reduction)> = chosen
+            .par_iter()
+            .map(|&i| {
+                reduce::reduce_one_of(&source.clips, i, &source.skeleton, options)
+                    .map(|r| {
+                        let clip = &source.clips[i];
+                        // The model's bytes say nothing about those of curves that are fitted on writing.
+                        (i, if fitted_on_writing(clip, name) { r } else { self.no_larger(r, clip) })
+                    })
+                    .map_err(|e| Failure::wrong(format!("{}: {e}", input.display())))
+            })
+            .collect::<Result<_, _>>()?;
+        let mut changed = source.clone();
+        for (i, reduction) in &reduced {
+            changed.clips[*i] = reduction.clip.clone();
+            if self.looping {
+                changed.clips[*i].wrap = Wrap::Loop;
+            }
+        }
+        // Reduced values lie between those of the file, so they need no more digits than it has.
+        let decimals = source.decimals.filter(|_| self.keys != KeyKind::Keep).map(|d| d.max(4));
+        let (bytes, mut notes) = export_rounded(&changed, name, decimals)?;
+        if name.to_lowercase().ends_with(".bvh") {
+            let text = "BVH has a value in every frame: the keys that went are filled in between those that stay, so \
+                        the file gets hardly smaller; glb and inb keep keys alone";
+            notes.push(Note::new(Severity::Info, "", text.to_owned()));
+        }
+        let result = self.read_back(source, name, &bytes)?;
+        let clips = self.check(source, &result, &reduced, bound)?;
+        Ok(Attempt { bytes, notes, result, clips })
     }
 
     /// The reduction, unless its keys take more bytes than those of the clip: tracks that shared
