@@ -1,12 +1,12 @@
 //! Nearly the fewest straight spans of a scalar curve, at the speed of the greedy ones.
 //!
-//! [`farthest`](super::search::farthest) follows one path. Here [`NARROW`] paths with the same number of keys are
+//! [`farthest`](super::search::farthest) follows one path. Here a fixed number of paths with the same number of keys are
 //! followed side by side: the ends of the last span that lie farthest and some behind them. Their cones of
 //! slopes are opened over the samples up to the farthest end and then advanced in lock step, a lane each; two
 //! samples share one division. Of the ends that any of them reaches the farthest and some behind it go on.
 //!
 //! Where spans are so short that setting out from a layer costs more than its samples, all spans are looked at
-//! instead, see [`window`](super::window), until they become longer again.
+//! instead, see `window`, until they become longer again.
 //!
 //! Linear time, and apart from the result a byte a sample and two words for each end that went on.
 
