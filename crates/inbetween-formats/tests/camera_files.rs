@@ -200,7 +200,8 @@ fn what_is_written_and_read_again_is_the_same_camera() {
             assert!((a - b).abs() < 1e-12, "{format:?}: {a} {b}");
         }
         // Sampled, it plays as the path does: what is off lies between the frames.
-        let (text, _) = write_shots(format, &Shots::sampled(&path, 50.0), &CameraOptions::default()).unwrap();
+        let (text, _) =
+            write_shots(format, &Shots::sampled(&path, 50.0).unwrap(), &CameraOptions::default()).unwrap();
         let mut file = read(&text);
         file.path.set_smoothing(Smoothing::amount(1.0)).unwrap();
         let (place, turn) = apart(&path, &file.path, steps(&path, 997));
@@ -214,11 +215,16 @@ fn what_is_written_and_read_again_is_the_same_camera() {
 #[test]
 fn frames_include_the_end_even_where_it_is_on_no_frame() {
     let path = sample_path();
-    let times = |rate: f64| Shots::sampled(&path, rate).shots.iter().map(|s| s.time).collect::<Vec<_>>();
+    let times =
+        |rate: f64| Shots::sampled(&path, rate).unwrap().shots.iter().map(|s| s.time).collect::<Vec<_>>();
     assert_eq!(times(2.0).len(), 10);
     let odd = times(0.7);
     assert_eq!((odd.len(), odd[odd.len() - 1]), (5, 4.5));
     assert_eq!(times(10.0)[45], 4.5);
+    for rate in [1e12, f64::NAN, 0.0, f64::INFINITY] {
+        let refused = Shots::sampled(&path, rate).unwrap_err().to_string();
+        assert!(refused.contains("frame rate"), "{refused}");
+    }
 }
 
 #[test]

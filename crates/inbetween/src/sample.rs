@@ -60,6 +60,20 @@ impl Frames {
         self.whole + if self.end_on_frame { 1 } else { 2 }
     }
 
+    /// The time of each sample in seconds, the last exactly the end of the range, where `numbers` are wanted at
+    /// each.
+    ///
+    /// # Errors
+    /// If that makes more than [`MOST_NUMBERS`] numbers in all, so that a rate typed with a zero too many is an
+    /// error before it takes memory.
+    pub fn times_for(&self, numbers: usize) -> Result<Vec<f64>, SampleError> {
+        let limit = MOST_NUMBERS / numbers.max(1);
+        if self.samples() > limit {
+            return Err(SampleError::TooMany { rate: self.rate, seconds: self.end - self.start, limit });
+        }
+        Ok(self.times())
+    }
+
     /// The time of each sample in seconds; the last is exactly the end of the range.
     pub fn times(&self) -> Vec<f64> {
         let frames = self.whole + usize::from(!self.end_on_frame);
@@ -85,7 +99,7 @@ pub enum SampleError {
     /// Too long for the limit even at the lowest rate.
     #[error(
         "{seconds} s at {rate} frames a second are more than {limit} samples; \
-         raise the limit, sample a part of the clip or ask for a lower rate"
+         ask for a lower rate, sample a part of the clip, or raise the limit where it can be set"
     )]
     TooMany {
         /// The lowest rate tried.
@@ -112,6 +126,10 @@ pub const LADDER_HZ: [u32; 5] = [96, 60, 48, 30, 24];
 
 /// Samples of a track, keys and frames together, above which the ladder goes down a step, unless set otherwise.
 pub const DEFAULT_SAMPLE_LIMIT: usize = 1 << 20;
+
+/// Numbers that one call samples at most: an hour of 150 nodes in full at 60 frames a second fits, and 1 GB
+/// holds them.
+pub const MOST_NUMBERS: usize = 1 << 27;
 
 /// The rate that the ladder gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,15 +233,14 @@ pub fn is_straight(track: &TrackData) -> bool {
 /// with a single key stay as they are, because sampling a step would move it.
 ///
 /// # Errors
-/// If the clip's range is none.
+/// If the clip's range is none, or the samples were more than [`MOST_NUMBERS`] numbers.
 pub fn resample(clip: &Clip, rate: FrameRate) -> Result<Clip, SampleError> {
-    let times: Arc<[f64]> = Frames::new(rate, clip.start(), clip.end())?.times().into();
+    let blends = |t: &Track| !has_steps(&t.data) && t.data.curves().iter().any(|c| c.len() > 1);
+    let numbers = clip.tracks.iter().filter(|t| blends(t)).map(|t| t.data.kind().width()).sum();
+    let times: Arc<[f64]> = Frames::new(rate, clip.start(), clip.end())?.times_for(numbers)?.into();
     let mut out = clip.clone();
     out.rate = Some(rate);
-    for track in &mut out.tracks {
-        if has_steps(&track.data) || track.data.curves().iter().all(|c| c.len() < 2) {
-            continue;
-        }
+    for track in out.tracks.iter_mut().filter(|t| blends(t)) {
         track.data = TrackData::Curve(sampled_curve(track, &times)?);
     }
     Ok(out)
@@ -275,6 +292,17 @@ mod tests {
         assert_eq!(frames.times(), [2.0]);
         assert!(Frames::new(FrameRate::hz(30), 2.0, 1.0).is_err());
         assert!(Frames::new(FrameRate::hz(30), 0.0, f64::NAN).is_err());
+    }
+
+    #[test]
+    fn a_rate_with_zeros_too_many_is_refused_before_it_takes_memory() {
+        let frames = Frames::new(FrameRate::hz(4_000_000_000), 0.0, 10.0).unwrap();
+        let error = frames.times_for(3).unwrap_err().to_string();
+        assert!(error.contains("4000000000") && error.contains("lower rate"), "{error}");
+        assert_eq!(
+            Frames::new(FrameRate::hz(60), 0.0, 3600.0).unwrap().times_for(600).unwrap().len(),
+            216_001
+        );
     }
 
     #[test]

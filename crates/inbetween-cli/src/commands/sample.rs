@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use inbetween::pose::decompose;
-use inbetween::sample::Frames;
+use inbetween::sample::{Frames, sample_track};
 use inbetween::{Clip, FrameRate, LocalPose, ModelPose, Property, Skeleton, Track, TrackMask};
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 use crate::input::{ReadArgs, TargetChoice, one_clip, shown_name};
 use crate::output::{Failure, Outcome, print, say_notes};
@@ -68,13 +68,38 @@ pub fn rate(text: &str) -> Result<FrameRate, String> {
     FrameRate::parse(text).map_err(|e| e.to_string())
 }
 
-/// One column group: a property of a target and its rows.
+/// One column group: a property of a target and its values, `width` numbers a time.
+#[derive(Serialize)]
 struct Sampled {
     target: String,
-    node: Option<usize>,
     property: String,
+    #[serde(serialize_with = "rows")]
+    values: (usize, Vec<f64>),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    rows: Vec<Vec<f64>>,
+}
+
+impl Sampled {
+    /// The numbers at the time of this number.
+    fn row(&self, i: usize) -> &[f64] {
+        let (width, values) = &self.values;
+        &values[i * width..(i + 1) * width]
+    }
+}
+
+/// A list for each time.
+fn rows<S: Serializer>((width, values): &(usize, Vec<f64>), to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(values.chunks_exact((*width).max(1)))
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    clip: &'a str,
+    times: &'a [f64],
+    tracks: &'a [Sampled],
 }
 
 impl Sample {
@@ -83,39 +108,68 @@ impl Sample {
         let import = self.read.read_as(&self.file, self.file_units)?;
         say_notes(&self.file.display().to_string(), &import.notes, false);
         let clip = &import.clips[one_clip(&import.clips, self.clip.as_deref(), &self.file)?];
-        let times = match self.fps {
-            Some(rate) => Frames::new(rate, clip.start(), clip.end())
-                .map_err(|e| Failure::wrong(format!("{}: {e}", self.file.display())))?
-                .times(),
-            None => self.at.clone(),
-        };
         let choice = self
             .target
             .as_deref()
             .map(|t| TargetChoice::find(t, &import.skeleton, &clip.tracks, &self.file))
             .transpose()?;
-        let mut sampled = if self.world {
-            world(&import.skeleton, clip, &times, choice.as_ref())
-        } else {
-            tracks(&import.skeleton, clip, &times, choice.as_ref())
+        let wanted = |property: &str, path: Option<&str>| {
+            self.property.as_deref().is_none_or(|p| p == property || path == Some(p))
         };
-        if let Some(property) = &self.property {
-            sampled.retain(|s| s.property == *property || s.path.as_deref() == Some(property));
-            if sampled.is_empty() {
-                return Err(Failure::wrong(format!(
-                    "{}: clip {:?} has no {property:?} track there; `inbetween info` lists the tracks",
-                    self.file.display(),
-                    clip.name
-                )));
-            }
+        let mut chosen: Vec<&Track> = clip
+            .tracks
+            .iter()
+            .filter(|t| t.enabled && choice.as_ref().is_none_or(|c| c.is_track(t)))
+            .filter(|t| wanted(t.binding.property.name(), t.binding.path.as_deref()))
+            .collect();
+        // Nodes in the order of the file, so that two of one name can be told apart by their order.
+        chosen.sort_by_key(|t| t.binding.node.unwrap_or(usize::MAX));
+        let nodes: Vec<usize> =
+            (0..import.skeleton.len()).filter(|&n| choice.as_ref().is_none_or(|c| c.is_node(n))).collect();
+        let parts: Vec<usize> = (0..3).filter(|&k| wanted(PLACE[k].0, None)).collect();
+        let numbers = if self.world {
+            nodes.len() * parts.iter().map(|&k| PLACE[k].1).sum::<usize>()
+        } else {
+            chosen.iter().map(|t| t.data.kind().width()).sum()
+        };
+        let times = match self.fps {
+            Some(rate) => Frames::new(rate, clip.start(), clip.end())
+                .and_then(|frames| frames.times_for(numbers))
+                .map_err(|e| Failure::wrong(format!("{}: {e}", self.file.display())))?,
+            None => self.at.clone(),
+        };
+        let sampled = if self.world {
+            world(&import.skeleton, clip, &times, (&nodes, &parts))
+        } else {
+            tracks(&import.skeleton, clip, &times, &chosen)
+        };
+        if let Some(property) = &self.property
+            && sampled.is_empty()
+        {
+            return Err(Failure::wrong(format!(
+                "{}: clip {:?} has no {property:?} track there; `inbetween info` lists the tracks",
+                self.file.display(),
+                clip.name
+            )));
         }
         if self.csv {
             return print(&table(&times, &sampled));
         }
-        let document = document(clip, &times, &sampled);
-        if self.json { print(&format!("{document}\n")) } else { print(&listing(clip, &times, &sampled)) }
+        if self.json {
+            let document = Document { clip: &clip.name, times: &times, tracks: &sampled };
+            return print(&format!("{}\n", json(&document)?));
+        }
+        print(&listing(clip, &times, &sampled))
     }
 }
+
+/// The document on one line.
+fn json(document: &Document<'_>) -> Result<String, Failure> {
+    serde_json::to_string(document).map_err(|e| Failure::wrong(format!("the values cannot be printed: {e}")))
+}
+
+/// What places a node in the world, and its numbers.
+const PLACE: [(&str, usize); 3] = [("translation", 3), ("rotation", 4), ("scale", 3)];
 
 /// True where the node's own transform is not the bare track value, because it has pivots.
 fn has_pivot(skeleton: &Skeleton, track: &Track) -> bool {
@@ -124,19 +178,15 @@ fn has_pivot(skeleton: &Skeleton, track: &Track) -> bool {
     moves && track.binding.node.is_some_and(|n| skeleton.joints().get(n).is_some_and(|j| j.pivot.is_some()))
 }
 
-fn tracks(skeleton: &Skeleton, clip: &Clip, times: &[f64], choice: Option<&TargetChoice>) -> Vec<Sampled> {
-    let mut chosen: Vec<&Track> =
-        clip.tracks.iter().filter(|t| t.enabled && choice.is_none_or(|c| c.is_track(t))).collect();
-    // Nodes in the order of the file, so that two of one name can be told apart by their order.
-    chosen.sort_by_key(|t| t.binding.node.unwrap_or(usize::MAX));
+fn tracks(skeleton: &Skeleton, clip: &Clip, times: &[f64], chosen: &[&Track]) -> Vec<Sampled> {
     let mut sampled: Vec<Sampled> = chosen
         .iter()
         .map(|t| Sampled {
             target: shown_name(&t.binding.target, t.binding.node),
-            node: t.binding.node,
             property: t.binding.property.name().to_owned(),
+            values: (t.data.kind().width(), sample_track(&t.data, times)),
+            node: t.binding.node,
             path: t.binding.path.clone(),
-            rows: times.iter().map(|&time| t.value_at(time)).collect(),
         })
         .collect();
     if chosen.iter().any(|t| has_pivot(skeleton, t)) {
@@ -148,7 +198,7 @@ fn tracks(skeleton: &Skeleton, clip: &Clip, times: &[f64], choice: Option<&Targe
                     && track.binding.property == Property::Translation
                     && let Some(n) = track.binding.node
                 {
-                    out.rows[i] = pose.joints[n].translation.to_array().to_vec();
+                    out.values.1[3 * i..3 * i + 3].copy_from_slice(&pose.joints[n].translation.to_array());
                 }
             }
         }
@@ -156,49 +206,40 @@ fn tracks(skeleton: &Skeleton, clip: &Clip, times: &[f64], choice: Option<&Targe
     sampled
 }
 
-fn world(skeleton: &Skeleton, clip: &Clip, times: &[f64], choice: Option<&TargetChoice>) -> Vec<Sampled> {
-    let nodes: Vec<usize> = (0..skeleton.len()).filter(|&n| choice.is_none_or(|c| c.is_node(n))).collect();
+/// Where the nodes are in the world, these parts of [`PLACE`].
+fn world(
+    skeleton: &Skeleton,
+    clip: &Clip,
+    times: &[f64],
+    (nodes, parts): (&[usize], &[usize]),
+) -> Vec<Sampled> {
     let mut sampled: Vec<Sampled> = nodes
         .iter()
-        .flat_map(|&n| {
-            ["translation", "rotation", "scale"].map(|property| Sampled {
-                target: shown_name(&skeleton.joints()[n].name, Some(n)),
-                node: Some(n),
-                property: property.to_owned(),
-                path: None,
-                rows: Vec::with_capacity(times.len()),
-            })
+        .flat_map(|&n| parts.iter().map(move |&part| (n, PLACE[part])))
+        .map(|(n, (property, width))| Sampled {
+            target: shown_name(&skeleton.joints()[n].name, Some(n)),
+            property: property.to_owned(),
+            values: (width, Vec::with_capacity(times.len() * width)),
+            node: Some(n),
+            path: None,
         })
         .collect();
     let (mut local, mut model) = (LocalPose::default(), ModelPose::default());
     for &time in times {
         local.sample(clip, skeleton, time, &TrackMask::all());
         model.update(skeleton, &local);
-        for (out, &n) in sampled.chunks_exact_mut(3).zip(&nodes) {
+        for (out, &n) in sampled.chunks_exact_mut(parts.len()).zip(nodes) {
             let (t, _) = decompose(&model.joints[n]);
-            out[0].rows.push(t.translation.to_array().to_vec());
-            out[1].rows.push(t.rotation.to_array().to_vec());
-            out[2].rows.push(t.scale.to_array().to_vec());
+            for (out, &part) in out.iter_mut().zip(parts) {
+                match part {
+                    0 => out.values.1.extend(t.translation.to_array()),
+                    1 => out.values.1.extend(t.rotation.to_array()),
+                    _ => out.values.1.extend(t.scale.to_array()),
+                }
+            }
         }
     }
     sampled
-}
-
-fn document(clip: &Clip, times: &[f64], sampled: &[Sampled]) -> Value {
-    let tracks: Vec<Value> = sampled
-        .iter()
-        .map(|s| {
-            let mut track = json!({"target": s.target, "property": s.property, "values": s.rows});
-            if let Some(node) = s.node {
-                track["node"] = json!(node);
-            }
-            if let Some(path) = &s.path {
-                track["path"] = json!(path);
-            }
-            track
-        })
-        .collect();
-    json!({"clip": clip.name, "times": times, "tracks": tracks})
 }
 
 /// Names of a value's components, as columns carry them.
@@ -224,7 +265,7 @@ fn field(text: &str) -> String {
 fn table(times: &[f64], sampled: &[Sampled]) -> String {
     let mut out = String::from("time");
     for s in sampled {
-        for c in components(s.rows.first().map_or(1, Vec::len), &s.property) {
+        for c in components(s.values.0, &s.property) {
             out.push(',');
             out.push_str(&field(&format!("{}.{}{c}", s.target, s.property)));
         }
@@ -232,7 +273,7 @@ fn table(times: &[f64], sampled: &[Sampled]) -> String {
     out.push_str("\r\n");
     for (i, time) in times.iter().enumerate() {
         out.push_str(&time.to_string());
-        for value in sampled.iter().flat_map(|s| &s.rows[i]) {
+        for value in sampled.iter().flat_map(|s| s.row(i)) {
             out.push(',');
             out.push_str(&value.to_string());
         }
@@ -245,8 +286,8 @@ fn listing(clip: &Clip, times: &[f64], sampled: &[Sampled]) -> String {
     let mut out = format!("clip {:?}\n", clip.name);
     for s in sampled {
         out.push_str(&format!("{} . {}\n", s.target, s.property));
-        for (time, row) in times.iter().zip(&s.rows) {
-            let row: Vec<String> = row.iter().map(|v| format!("{v:.6}")).collect();
+        for (i, time) in times.iter().enumerate() {
+            let row: Vec<String> = s.row(i).iter().map(|v| format!("{v:.6}")).collect();
             out.push_str(&format!("  {:>10} s  {}\n", units::short(*time), row.join("  ")));
         }
     }

@@ -19,7 +19,7 @@ mod tum;
 
 pub use clip::{cameras_of, path_of_clip, to_import};
 
-use inbetween::camera::{CameraAngles, CameraKey, CameraPath, CameraPose, Channel, Retimed};
+use inbetween::camera::{CameraAngles, CameraError, CameraKey, CameraPath, CameraPose, Channel, Retimed};
 use inbetween::spline::nearest_turn;
 
 use crate::{FormatError, Note, Severity};
@@ -241,19 +241,23 @@ impl Shots {
 
     /// The path at an even rate, frames per second, from its start to its end, which
     /// is included.
-    pub fn sampled(path: &CameraPath, rate: f64) -> Self {
+    ///
+    /// # Errors
+    /// If the rate is no positive number or makes more than four million frames.
+    pub fn sampled(path: &CameraPath, rate: f64) -> Result<Self, CameraError> {
         let (start, end) = (path.start(), path.end());
-        let mut shots = Self::at(path, frame_times(end - start, rate).map(|t| (start + t, start + t)));
-        shots.rate = Some(rate);
-        shots
+        let times = frame_times(end - start, rate)?;
+        let shots = Self::at(path, times.map(|t| (start + t, start + t)));
+        Ok(Self { rate: Some(rate), ..shots })
     }
 
     /// The path on another clock at an even rate.
-    pub fn retimed(path: &CameraPath, clock: &Retimed<'_>, rate: f64) -> Self {
-        let times = frame_times(clock.duration(), rate).map(|t| (t, clock.path_time(t)));
-        let mut shots = Self::at(path, times);
-        shots.rate = Some(rate);
-        shots
+    ///
+    /// # Errors
+    /// As [`sampled`](Self::sampled).
+    pub fn retimed(path: &CameraPath, clock: &Retimed<'_>, rate: f64) -> Result<Self, CameraError> {
+        let shots = Self::at(path, frame_times(clock.duration(), rate)?.map(|t| (t, clock.path_time(t))));
+        Ok(Self { rate: Some(rate), ..shots })
     }
 
     /// Shots at (time of the shot, time of the path).
@@ -283,12 +287,22 @@ impl Shots {
     }
 }
 
+/// Frames that a path is written as at most: 19 hours at 60 a second.
+const MOST_SHOTS: f64 = (1 << 22) as f64;
+
 /// Frame times from 0 to `duration`, which is included even if it is on no frame.
-fn frame_times(duration: f64, rate: f64) -> impl Iterator<Item = f64> {
+fn frame_times(duration: f64, rate: f64) -> Result<impl Iterator<Item = f64>, CameraError> {
+    if !(rate > 0.0 && duration * rate < MOST_SHOTS) {
+        return Err(CameraError::Setting {
+            what: format!("the frame rate of a path of {duration} s"),
+            value: rate,
+            expected: "a positive number of frames a second that makes fewer than 4194304 frames",
+        });
+    }
     // A duration within a millionth of a frame of one is on it.
     let whole = (duration * rate + 1e-6).floor().max(0.0);
     let rest = (duration * rate - whole > 1e-6).then_some(duration);
-    (0..=whole as u64).map(move |i| (i as f64 / rate).min(duration)).chain(rest)
+    Ok((0..=whole as u64).map(move |i| (i as f64 / rate).min(duration)).chain(rest))
 }
 
 /// The channels of a path read from a file of poses.

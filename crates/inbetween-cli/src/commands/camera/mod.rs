@@ -428,15 +428,18 @@ fn write_path(
              plays them, and --fps writes frames that play as here"
         ));
     }
-    let shots = || match (clock, fps) {
-        (Some(clock), Some(fps)) => Shots::retimed(path, clock, fps),
-        (None, Some(fps)) => Shots::sampled(path, fps),
-        (_, None) => Shots::at_keys(path),
+    let shots = || {
+        match (clock, fps) {
+            (Some(clock), Some(fps)) => Shots::retimed(path, clock, fps),
+            (None, Some(fps)) => Shots::sampled(path, fps),
+            (_, None) => Ok(Shots::at_keys(path)),
+        }
+        .map_err(|e| Failure::wrong(format!("{file}: {e}")))
     };
     if clip {
         let import = match fps {
             None => to_import(path, "camera"),
-            Some(_) => to_import(&through(&shots())?, "camera"),
+            Some(_) => to_import(&through(&shots()?)?, "camera"),
         };
         // The writer goes by the extension; --format counts for more.
         let (bytes, notes) = inbetween_formats::export(&import?, &format!("camera.{name}"))?;
@@ -455,7 +458,7 @@ fn write_path(
         return write_file(output, write_json(path).as_bytes(), &[input]);
     }
     let options = CameraOptions { unit: form.output_unit, ..CameraOptions::default() };
-    let (text, notes) = write_shots(format, &shots(), &options)?;
+    let (text, notes) = write_shots(format, &shots()?, &options)?;
     say_notes(&file, &notes, true);
     write_file(output, text.as_bytes(), &[input])
 }
