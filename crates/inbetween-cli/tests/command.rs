@@ -218,6 +218,32 @@ fn a_compressed_clip_reads_like_any_other() {
 }
 
 #[test]
+fn a_figure_too_large_for_the_usual_bound_gets_the_next_one_unless_asked_otherwise() {
+    let target = folder("large").join("chain.ibc").display().to_string();
+    let source = case("R03-chain-of-eight/input.glb");
+    let large = ["compress", &source, "-o", &target, "--unit", "1000m", "--json"];
+    let made = run(&large);
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success() && said.contains("--unit"), "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+    let (bound, off) = (document["bound"].as_f64(), document["clips"][0]["max_error"]["value"].as_f64());
+    assert!(bound.unwrap() > 1e-4 && off <= bound, "{document}");
+    std::fs::remove_file(&target).unwrap();
+    refused(3, &[&large[..], &["--max-error", "0.1mm"]].concat());
+    assert!(!std::path::Path::new(&target).exists());
+}
+
+#[test]
+fn a_rate_with_zeros_too_many_is_refused() {
+    let target = folder("rate").join("out.glb").display().to_string();
+    let source = case("R03-chain-of-eight/input.glb");
+    for command in [["convert", "-o", &target], ["sample", "--clip", "0"]] {
+        let text = refused(2, &[command[0], &source, command[1], command[2], "--fps", "1e9"]);
+        assert!(text.contains("lower rate"), "{text}");
+    }
+}
+
+#[test]
 fn every_command_shows_examples() {
     for command in
         ["info", "sample", "convert", "reduce", "compress", "diff", "check", "plot", "demo", "completions"]

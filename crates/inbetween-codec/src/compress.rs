@@ -77,7 +77,7 @@ pub enum CompressError {
     },
     /// f32 cannot carry the bound here.
     #[error(
-        "clip {clip:?}: node {node:?} is off by {error} m at {time} s where {bound} m are allowed, however fine the \
+        "clip {clip:?}: node {node:?} is off by {error:.3e} m at {time} s where {bound:e} m are allowed, however fine the \
          steps; 32 bits do not resolve it at this size or this far from the origin, so allow more, or say the true length of \
          the file's unit if the model is not as large as it reads"
     )]

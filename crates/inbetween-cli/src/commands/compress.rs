@@ -18,7 +18,7 @@ use crate::commands::sample::rate;
 use crate::input::{ReadArgs, find_clips, output_paths, shown_name};
 use crate::output::{Failure, Outcome, print, print_json, say, say_notes, write_checked};
 use crate::progress::Progress;
-use crate::units;
+use crate::units::{self, show_length};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,9 +43,10 @@ pub struct Compress {
     /// Only these clips, by name or number
     #[arg(long, value_name = "NAME|INDEX", allow_hyphen_values = true)]
     clip: Vec<String>,
-    /// Largest error in the world, such as 0.1mm
-    #[arg(long, value_name = "LENGTH", default_value = "0.1mm", value_parser = units::length)]
-    max_error: f64,
+    /// Largest error in the world (default: 0.1mm, more where the figure is so large or so far away that 32 bits
+    /// cannot hold that, which is said)
+    #[arg(long, value_name = "LENGTH", value_parser = units::length)]
+    max_error: Option<f64>,
     /// Largest turn of any node on its own, such as 0.1deg
     #[arg(long, value_name = "ANGLE", value_parser = units::angle)]
     max_angle: Option<f64>,
@@ -79,6 +80,12 @@ pub struct Compress {
     json: bool,
 }
 
+/// The bound where none is asked for, metres.
+const DEFAULT_ERROR_M: f64 = 1e-4;
+
+/// An error so many times the usual bound has other reasons than the size of the figure.
+const FAR_OFF: f64 = 1000.0;
+
 impl Compress {
     /// Compresses every file and says what became of each clip.
     pub fn run(self) -> Outcome {
@@ -87,7 +94,7 @@ impl Compress {
             .map(|p| if p == self.output { p } else { p.with_extension("ibc") })
             .collect();
         let bar = Progress::new(self.files.len(), "compressing");
-        let done: Vec<Result<(Vec<Value>, String), Failure>> = self
+        let done: Vec<Result<(Vec<Value>, String, f64), Failure>> = self
             .files
             .par_iter()
             .zip(&outputs)
@@ -100,26 +107,65 @@ impl Compress {
         drop(bar);
         let mut clips = Vec::new();
         let mut lines = String::new();
+        let mut bound = self.max_error.unwrap_or(DEFAULT_ERROR_M);
         for d in done {
-            let (json, text) = d?;
+            let (json, text, held) = d?;
+            bound = bound.max(held);
             clips.extend(json);
             lines.push_str(&text);
         }
         if self.json {
             return print_json(&json!({
-                "clips": clips, "bound": self.max_error, "holds": true,
+                "clips": clips, "bound": bound, "holds": true,
                 "verified": "decoded from the written bytes"
             }));
         }
         print(&lines)
     }
 
-    fn one(&self, input: &Path, output: &Path) -> Result<(Vec<Value>, String), Failure> {
+    /// The clips compressed; where no bound was asked for and 32 bits cannot hold the usual one, under the next that
+    /// they hold, which is said.
+    fn compressed(
+        &self,
+        clips: &[Clip],
+        skeleton: &Skeleton,
+        options: &mut CompressOptions,
+        file: &Path,
+    ) -> Result<Vec<ClipChunk>, Failure> {
+        loop {
+            let done: Vec<Result<ClipChunk, CompressError>> =
+                clips.par_iter().map(|clip| compress_clip(clip, skeleton, options)).collect();
+            let missed = done.iter().filter_map(|d| match d {
+                Err(CompressError::BoundNotMet { error, .. }) => Some(*error),
+                _ => None,
+            });
+            let error = missed.fold(0.0, f64::max);
+            if self.max_error.is_some() || error == 0.0 || error > FAR_OFF * DEFAULT_ERROR_M {
+                return done.into_iter().collect::<Result<_, _>>().map_err(|e| {
+                    let text = format!("{}: {e}", file.display());
+                    match e {
+                        CompressError::BoundNotMet { .. } => Failure::Bound(text),
+                        _ => Failure::wrong(text),
+                    }
+                });
+            }
+            // One digit more than what was reached: the bound is there to be read.
+            let digit = 10f64.powf(error.log10().floor());
+            options.max_error = ((error / digit).floor() + 1.0) * digit;
+            say(&format!(
+                "{}: note: at the size it reads, or this far from the origin, 32 bits do not hold 0.1 mm, so it is held \
+                 to {}; --unit says the true length of its unit, --max-error another bound",
+                file.display(),
+                show_length(options.max_error)
+            ));
+        }
+    }
+
+    fn one(&self, input: &Path, output: &Path) -> Result<(Vec<Value>, String, f64), Failure> {
         let source_bytes = std::fs::metadata(input).map_or(0, |m| m.len());
         let import = self.read.read(input)?;
         say_notes(&input.display().to_string(), &import.notes, false);
         let chosen = find_clips(&import.clips, &self.clip, input)?;
-        let options = self.options(&import.skeleton, input)?;
         let clips: Vec<Clip> = chosen
             .iter()
             .map(|&i| match self.fps {
@@ -128,14 +174,9 @@ impl Compress {
                     .map_err(|e| Failure::wrong(format!("{}: {e}", input.display()))),
             })
             .collect::<Result<_, _>>()?;
-        let chunks: Vec<ClipChunk> = clips
-            .par_iter()
-            .map(|clip| compress_clip(clip, &import.skeleton, &options))
-            .collect::<Result<_, _>>()
-            .map_err(|e| match e {
-                CompressError::BoundNotMet { .. } => Failure::Bound(format!("{}: {e}", input.display())),
-                other => Failure::wrong(format!("{}: {other}", input.display())),
-            })?;
+        let max_error = self.max_error.unwrap_or(DEFAULT_ERROR_M);
+        let mut options = CompressOptions { max_error, ..self.options(&import.skeleton, input)? };
+        let chunks = self.compressed(&clips, &import.skeleton, &mut options, input)?;
         let Compressed { bytes, reports } = assemble(&import.skeleton, chunks, self.at_rest);
         // Judged by what is on the disk, not by what was meant to be there, before it gets its name.
         let judged = write_checked(output, &bytes, &[input], |written| {
@@ -146,12 +187,12 @@ impl Compress {
                 let found = measure(clip, &import.skeleton, &options, opened);
                 if found.share_of_bound > 1.0 {
                     return Err(Failure::Bound(format!(
-                        "{}: clip {:?}, read back, is off by {} m where {} m are allowed; nothing was written; please \
+                        "{}: clip {:?}, read back, is off by {} where {} are allowed; nothing was written; please \
                          report this",
                         output.display(),
                         clip.name,
-                        found.worst.map_or(0.0, |w| w.value),
-                        self.max_error
+                        show_length(found.worst.map_or(0.0, |w| w.value)),
+                        show_length(options.max_error)
                     )));
                 }
                 judged.push(found);
@@ -183,15 +224,15 @@ impl Compress {
             if let Some(w) = &worst {
                 let target = shown_name(&w.target, Some(w.node));
                 text.push_str(&format!(
-                    ", off by at most {:.4} mm ({target} at {:.3} s)",
-                    w.value * 1e3,
-                    w.time
+                    ", off by at most {} ({target} at {} s)",
+                    show_length(w.value),
+                    units::short(w.time)
                 ));
             }
             text.push('\n');
         }
         text.push_str(&format!("{}: {} bytes in all\n", output.display(), bytes.len()));
-        Ok((json, text))
+        Ok((json, text, options.max_error))
     }
 
     fn options(&self, skeleton: &Skeleton, file: &Path) -> Result<CompressOptions, Failure> {
@@ -220,7 +261,6 @@ impl Compress {
             })?),
         };
         Ok(CompressOptions {
-            max_error: self.max_error,
             max_angle: self.max_angle,
             shell: match self.shell {
                 units::Shell::Metres(length) => Shell::Fixed(length),
