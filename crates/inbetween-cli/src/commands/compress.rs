@@ -86,6 +86,14 @@ const DEFAULT_ERROR_M: f64 = 1e-4;
 /// An error so many times the usual bound has other reasons than the size of the figure.
 const FAR_OFF: f64 = 1000.0;
 
+/// A file that was written: what is said of its clips.
+struct Written {
+    json: Vec<Value>,
+    text: String,
+    /// Metres.
+    bound: f64,
+}
+
 impl Compress {
     /// Compresses every file and says what became of each clip.
     pub fn run(self) -> Outcome {
@@ -94,7 +102,7 @@ impl Compress {
             .map(|p| if p == self.output { p } else { p.with_extension("ibc") })
             .collect();
         let bar = Progress::new(self.files.len(), "compressing");
-        let done: Vec<Result<(Vec<Value>, String, f64), Failure>> = self
+        let done: Vec<Result<Written, Failure>> = self
             .files
             .par_iter()
             .zip(&outputs)
@@ -109,7 +117,7 @@ impl Compress {
         let mut lines = String::new();
         let mut bound = self.max_error.unwrap_or(DEFAULT_ERROR_M);
         for d in done {
-            let (json, text, held) = d?;
+            let Written { json, text, bound: held } = d?;
             bound = bound.max(held);
             clips.extend(json);
             lines.push_str(&text);
@@ -161,7 +169,7 @@ impl Compress {
         }
     }
 
-    fn one(&self, input: &Path, output: &Path) -> Result<(Vec<Value>, String, f64), Failure> {
+    fn one(&self, input: &Path, output: &Path) -> Result<Written, Failure> {
         let source_bytes = std::fs::metadata(input).map_or(0, |m| m.len());
         let import = self.read.read(input)?;
         say_notes(&input.display().to_string(), &import.notes, false);
@@ -232,7 +240,7 @@ impl Compress {
             text.push('\n');
         }
         text.push_str(&format!("{}: {} bytes in all\n", output.display(), bytes.len()));
-        Ok((json, text, options.max_error))
+        Ok(Written { json, text, bound: options.max_error })
     }
 
     fn options(&self, skeleton: &Skeleton, file: &Path) -> Result<CompressOptions, Failure> {
