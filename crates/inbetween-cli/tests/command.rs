@@ -225,12 +225,12 @@ fn a_figure_too_large_for_the_usual_bound_gets_the_next_one_unless_asked_otherwi
     let made = run(&large);
     let said = String::from_utf8_lossy(&made.stderr);
     assert!(made.status.success() && said.contains("--unit"), "{said}");
-    let document: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+    let document: Value = serde_json::from_slice(&made.stdout).unwrap();
     let (bound, off) = (document["bound"].as_f64(), document["clips"][0]["max_error"]["value"].as_f64());
     assert!(bound.unwrap() > 1e-4 && off <= bound, "{document}");
     std::fs::remove_file(&target).unwrap();
     refused(3, &[&large[..], &["--max-error", "0.1mm"]].concat());
-    assert!(!std::path::Path::new(&target).exists());
+    assert!(!Path::new(&target).exists());
 }
 
 #[test]
