@@ -6,16 +6,17 @@
 //! the world, and compares node by node. At the time of a step it looks a hair before and a hair
 //! after, because files round times to 32 bits and exactly at a jump either side is right.
 
-use glam::{DQuat, DVec3};
+use glam::DVec3;
 
 use crate::clip::Clip;
-use crate::curve::{Curve, SpanKind};
+use crate::curve::Curve;
 use crate::math;
-use crate::metric::{Shell, shell_offsets};
 use crate::pose::{LocalPose, ModelPose};
+use crate::sample::only_steps;
+use crate::shell::{Shell, difference, far, farthest_point, shell_offsets};
 use crate::skeleton::{Skeleton, Transform};
 use crate::time::hair;
-use crate::track::{Property, Track, TrackData, TrackMask};
+use crate::track::{Property, Track, TrackMask};
 
 /// The farthest apart a node's points are.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,21 +180,14 @@ pub fn follow_node(
 ) -> Option<Vec<(DVec3, DVec3, f64)>> {
     let other = *match_nodes(skeleton_a, skeleton_b).get(node)?;
     let other = other?;
-    let points = along_axes(shell_offsets(skeleton_a, shell)[node]);
+    let reach = shell_offsets(skeleton_a, shell)[node];
     let at = |time: f64| {
         let mask = TrackMask::all();
         let pose = |clip, skeleton| ModelPose::of(skeleton, &LocalPose::of_clip(clip, skeleton, time, &mask));
         let (ma, mb) = (pose(a, skeleton_a).joints[node], pose(b, skeleton_b).joints[other]);
-        let origin = (ma.translation - mb.translation).length();
-        let apart = |p: &DVec3| (ma.transform_point3(*p) - mb.transform_point3(*p)).length();
-        (ma.translation, mb.translation, points.iter().map(apart).fold(origin, larger))
+        (ma.translation, mb.translation, farthest_point(&ma, &mb, reach).0)
     };
     Some(times.iter().map(|&t| at(t)).collect())
-}
-
-/// The points along the three axes of a node.
-fn along_axes(offset: DVec3) -> [DVec3; 3] {
-    [DVec3::X * offset.x, DVec3::Y * offset.y, DVec3::Z * offset.z]
 }
 
 /// Compares two versions of a clip on their skeletons, each on its own clock.
@@ -222,7 +216,6 @@ pub fn compare_at(
         .map(|node| NodeDifference { node, distance: 0.0, time: times.first().copied().unwrap_or(0.0) })
         .collect();
     let offsets = shell_offsets(skeleton_a, shell);
-    let points: Vec<[DVec3; 3]> = nodes.iter().map(|n| along_axes(offsets[n.node])).collect();
     let mask = TrackMask::all();
     let (mut local_a, mut local_b) = (LocalPose::default(), LocalPose::default());
     let (mut world_a, mut world_b) = (ModelPose::default(), ModelPose::default());
@@ -231,19 +224,16 @@ pub fn compare_at(
         local_b.sample(b, skeleton_b, time, &mask);
         world_a.update(skeleton_a, &local_a);
         world_b.update(skeleton_b, &local_b);
-        for (n, shell) in nodes.iter_mut().zip(&points) {
+        for n in &mut nodes {
             let (ma, mb) = (&world_a.joints[n.node], &world_b.joints[matched[n.node].expect("matched")]);
-            let mut worst = (ma.translation - mb.translation).length();
-            for p in shell {
-                worst = larger(worst, (ma.transform_point3(*p) - mb.transform_point3(*p)).length());
-            }
-            if larger(worst, n.distance) > n.distance {
-                (n.distance, n.time) = (worst, time);
+            let (distance, _) = farthest_point(ma, mb, offsets[n.node]);
+            if distance > n.distance {
+                (n.distance, n.time) = (distance, time);
             }
         }
         for f in &mut followed {
             let size = f.difference(a, b, &local_a, &local_b, time);
-            if larger(size, f.found.size) > f.found.size {
+            if size > f.found.size {
                 (f.found.size, f.found.time) = (size, time);
             }
         }
@@ -254,11 +244,6 @@ pub fn compare_at(
         missing_nodes: (0..skeleton_a.len()).filter(|&n| matched[n].is_none()).collect(),
         times: times.len(),
     }
-}
-
-/// The larger number; NaN counts as infinite.
-fn larger(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b.is_nan() { f64::INFINITY } else { a.max(b) }
 }
 
 /// The properties either clip drives, matched.
@@ -285,7 +270,7 @@ fn follow(a: &Clip, b: &Clip, skeleton_a: &Skeleton, matched: &[Option<usize>]) 
             taken[k] = true;
         }
         let node = track.binding.node;
-        let stepped = is_stepped(&track.data) && second.is_none_or(|k| is_stepped(&b.tracks[k].data));
+        let stepped = only_steps(&track.data) && second.is_none_or(|k| only_steps(&b.tracks[k].data));
         followed.push(Followed {
             found: difference_of(track, node, Some(i), second, stepped),
             other_node: node.and_then(|n| matched.get(n).copied().flatten()),
@@ -295,7 +280,7 @@ fn follow(a: &Clip, b: &Clip, skeleton_a: &Skeleton, matched: &[Option<usize>]) 
     for (k, track) in b.tracks.iter().enumerate().filter(|(k, t)| t.enabled && !taken[*k]) {
         let node = track.binding.node.and_then(back).filter(|&n| n < skeleton_a.len());
         followed.push(Followed {
-            found: difference_of(track, node, None, Some(k), is_stepped(&track.data)),
+            found: difference_of(track, node, None, Some(k), only_steps(&track.data)),
             other_node: track.binding.node,
             rest: track.rest.clone(),
         });
@@ -328,13 +313,6 @@ fn difference_of(
     }
 }
 
-fn is_stepped(data: &TrackData) -> bool {
-    let curves = data.curves();
-    let steps = |i, c: &Curve| matches!(c.span(i), SpanKind::Step | SpanKind::StepNext);
-    curves.iter().any(|c| c.len() > 1)
-        && curves.iter().all(|c| (0..c.len().saturating_sub(1)).all(|i| steps(i, c)))
-}
-
 impl Followed {
     fn difference(&self, a: &Clip, b: &Clip, local_a: &LocalPose, local_b: &LocalPose, time: f64) -> f64 {
         let trs = matches!(self.found.property, Property::Translation | Property::Rotation | Property::Scale);
@@ -347,22 +325,16 @@ impl Followed {
             None => self.rest.clone(),
         };
         let (va, vb) = (value(a, self.found.first), value(b, self.found.second));
-        if va.len() != vb.len() {
-            return f64::INFINITY;
-        }
-        if self.found.property == Property::Rotation && va.len() == 4 {
-            return math::angle_between(DQuat::from_slice(&va), DQuat::from_slice(&vb));
-        }
-        va.iter().zip(&vb).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
+        difference(self.found.property == Property::Rotation && va.len() == 4, &va, &vb)
     }
 }
 
 fn transform_difference(property: &Property, a: &Transform, b: &Transform) -> f64 {
-    match property {
+    far(match property {
         Property::Translation => (a.translation - b.translation).length(),
         Property::Scale => (a.scale - b.scale).length(),
         _ => math::angle_between(a.rotation.normalize(), b.rotation.normalize()),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -372,6 +344,7 @@ mod tests {
     use crate::math::axis_angle;
     use crate::skeleton::Joint;
     use crate::track::Binding;
+    use crate::track::TrackData;
 
     /// A hip with a foot 1 m below it that turns to `angles` radians about x at 0, 1 and 2 s.
     fn leg(angles: [f64; 3]) -> (Clip, Skeleton) {

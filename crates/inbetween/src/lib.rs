@@ -34,6 +34,7 @@ pub mod pose;
 pub mod reduce;
 pub mod sample;
 pub mod seam;
+mod shell;
 pub mod skeleton;
 pub mod spline;
 pub mod time;

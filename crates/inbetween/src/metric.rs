@@ -3,81 +3,24 @@
 //!
 //! The world error is the largest distance, over all nodes and all check times, between where a point is under
 //! the source and where it is under the result. The points of a node are its origin and one along each of its
-//! three axes, a *shell* away. The shell is measured in the world with the skeleton at rest, so that a node
-//! under a scale of 100 has its points 3 cm and not 3 m off. The check times are every key time of any source
+//! three axes, a [shell](Shell) away. The check times are every key time of any source
 //! track and every midpoint between neighbours, both within a track and among all.
 //!
 //! This is a judge and shares nothing with the reducer but the model: it samples both clips at each time, poses
 //! the skeleton twice and compares. It stops at those times; between them it says nothing. For straight curves
 //! whose keys are at key times of the source the largest difference of a single track is at one of them.
 
-use glam::DVec3;
-
 use crate::clip::Clip;
 use crate::curve::{Curve, ValueKind};
-use crate::math;
 use crate::pose::{LocalPose, ModelPose};
 use crate::reduce::steps;
-use crate::sample::is_stepped;
+use crate::sample::only_steps;
+use crate::shell::{difference, farthest_point};
 use crate::skeleton::Skeleton;
 use crate::time::hair;
 use crate::track::{Binding, Property, Track, TrackData, TrackMask};
 
-/// Distance of the shell points unless set otherwise, metres.
-pub const SHELL_M: f64 = 0.03;
-
-/// How far from a node's origin its three shell points are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shell {
-    /// The same for all nodes, metres in the world at rest. 0 leaves the origins alone.
-    Fixed(f64),
-    /// As far as the skin on each node reaches ([`Joint::reach`](crate::Joint::reach)), where that is known and
-    /// more than nothing; else the given length.
-    Reach {
-        /// Metres, for nodes without a skin.
-        otherwise: f64,
-    },
-}
-
-impl Default for Shell {
-    fn default() -> Self {
-        Self::Fixed(SHELL_M)
-    }
-}
-
-/// By node, the offsets of its shell points along its own three axes, in its own units.
-///
-/// An axis whose scale at rest is zero cannot be measured in the world and takes the length as it is.
-pub fn shell_offsets(skeleton: &Skeleton, shell: Shell) -> Vec<DVec3> {
-    let rest = ModelPose::of(skeleton, &LocalPose::rest(skeleton));
-    let joints = skeleton.joints().iter().zip(&rest.joints);
-    joints
-        .map(|(joint, world)| {
-            let length = match shell {
-                Shell::Fixed(length) => length,
-                Shell::Reach { otherwise } => match joint.reach {
-                    Some(reach) if reach > 0.0 => return DVec3::splat(reach),
-                    _ => otherwise,
-                },
-            };
-            let along = |axis: DVec3| if axis.length() > 1e-9 { length / axis.length() } else { length };
-            DVec3::new(along(world.matrix3.x_axis), along(world.matrix3.y_axis), along(world.matrix3.z_axis))
-        })
-        .collect()
-}
-
-/// Which point of a node is furthest off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
-    /// Its origin.
-    Origin,
-    /// The shell point along its x axis.
-    X,
-    /// Along its y axis.
-    Y,
-    /// Along its z axis.
-    Z,
-}
+pub use crate::shell::{Point, SHELL_M, Shell, shell_offsets};
 
 /// The worst place in the world.
 #[derive(Clone, Debug, PartialEq)]
@@ -281,24 +224,11 @@ pub fn measure_at(
         model_b.update(skeleton, &local_b);
         for node in 0..skeleton.len() {
             let (a, b) = (&model_a.joints[node], &model_b.joints[node]);
-            let reach = offsets[node];
-            let points = [
-                (Point::Origin, DVec3::ZERO),
-                (Point::X, DVec3::X * reach.x),
-                (Point::Y, DVec3::Y * reach.y),
-                (Point::Z, DVec3::Z * reach.z),
-            ];
-            for (point, at) in points {
-                let value = (a.transform_point3(at) - b.transform_point3(at)).length();
-                // Not a number counts as far off, never as near.
-                let value = if value.is_nan() { f64::INFINITY } else { value };
-                if value > nodes[node] {
-                    nodes[node] = value;
-                }
-                if world.as_ref().is_none_or(|w| value > w.value) {
-                    let target = skeleton.joints()[node].name.clone();
-                    world = Some(WorldError { value, node, target, time, point });
-                }
+            let (value, point) = farthest_point(a, b, offsets[node]);
+            nodes[node] = value.max(nodes[node]);
+            if world.as_ref().is_none_or(|w| value > w.value) {
+                let target = skeleton.joints()[node].name.clone();
+                world = Some(WorldError { value, node, target, time, point });
             }
         }
     }
@@ -342,8 +272,7 @@ fn track_error(index: usize, source: &Track, result: Option<&Track>, times: &[f6
             _ if source.rest.len() == b.len() => b.copy_from_slice(&source.rest),
             _ => b.fill(f64::NAN),
         }
-        let value = difference(kind, &a, &b);
-        let value = if value.is_nan() { f64::INFINITY } else { value };
+        let value = difference(kind == ValueKind::Rotation, &a, &b);
         if value > worst {
             (worst, at) = (value, time);
         }
@@ -356,7 +285,7 @@ fn track_error(index: usize, source: &Track, result: Option<&Track>, times: &[f6
         unit: unit_of(&source.binding, &source.data),
         time: at,
         moves_node: moves_node(&source.binding),
-        stepped: is_stepped(&source.data) && source.data.key_times().len() > 1,
+        stepped: only_steps(&source.data),
         missing: result.is_none(),
     }
 }
@@ -370,20 +299,12 @@ pub fn unit_of(binding: &Binding, data: &TrackData) -> Unit {
     }
 }
 
-/// Angle between two rotations, else the length of the difference.
-fn difference(kind: ValueKind, a: &[f64], b: &[f64]) -> f64 {
-    if kind == ValueKind::Rotation {
-        return math::angle_between(glam::DQuat::from_slice(a), glam::DQuat::from_slice(b));
-    }
-    a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::curve::Curve;
     use crate::skeleton::{Joint, Pivot, Transform};
-    use glam::DQuat;
+    use glam::{DQuat, DVec3};
 
     fn clip(tracks: Vec<(usize, Property, Curve)>) -> Clip {
         let mut clip = Clip::new("clip", 0.0, 1.0).unwrap();

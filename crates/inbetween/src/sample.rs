@@ -209,6 +209,11 @@ pub fn is_stepped(track: &TrackData) -> bool {
     })
 }
 
+/// True if the track has several keys and nothing but steps between them, so that any difference is one too many.
+pub(crate) fn only_steps(track: &TrackData) -> bool {
+    is_stepped(track) && track.key_times().len() > 1
+}
+
 /// True if some span of the track is a step.
 pub fn has_steps(track: &TrackData) -> bool {
     track.curves().iter().any(|curve| {
