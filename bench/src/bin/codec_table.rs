@@ -29,7 +29,9 @@ use inbetween::{
     Binding, Clip, Curve, FrameRate, Joint, LocalPose, NodeKind, Property, Skeleton, Track, TrackData,
     TrackMask, Transform, ValueKind,
 };
-use inbetween_codec::{CompressOptions, JointTransform, Library, assemble, compress_clip, unpack};
+use inbetween_codec::{
+    CompressOptions, JointTransform, Library, PreparedNode, assemble, compress_clip, unpack,
+};
 use inbetween_formats::{Import, ReadOptions, import_path};
 
 /// A row of the peers' table.
@@ -54,8 +56,9 @@ struct Raw {
     frames: Vec<Vec<JointTransform>>,
 }
 
-/// Random, forward and crowd over the yardstick; one node over a pose; a pose in nanoseconds.
-const SPEEDS: usize = 5;
+/// Random, forward and crowd over the yardstick; one node over a pose; a pose in nanoseconds; a
+/// prepared node over a pose.
+const SPEEDS: usize = 6;
 
 /// Sums over clips of a kind.
 #[derive(Clone, Copy, Default)]
@@ -71,8 +74,8 @@ struct Sum {
     /// Seconds a raw byte of the slowest clip.
     slowest: f64,
     speed: [f64; SPEEDS],
-    /// The rig of 68 nodes: one node over a pose.
-    one_of_68: f64,
+    /// The rig of 68 nodes: one node over a pose, and one that is prepared.
+    one_of_68: [f64; 2],
 }
 
 fn main() {
@@ -142,7 +145,7 @@ fn main() {
                 t.seconds += one.seconds;
                 t.raw += one.raw;
                 if w.joints == 68 {
-                    t.one_of_68 = one.speed[3];
+                    t.one_of_68 = [one.speed[3], one.speed[5]];
                 }
                 t.slowest = t.slowest.max(one.seconds / one.raw);
                 for i in 0..SPEEDS {
@@ -171,8 +174,12 @@ fn main() {
                 mean(2),
                 1.0 / mean(3),
             );
-            if s.one_of_68 > 0.0 && kind == "all" {
-                println!("one node of the rig of 68: 1/{:.1} of a pose", 1.0 / s.one_of_68);
+            if s.one_of_68[0] > 0.0 && kind == "all" {
+                println!(
+                    "one node of the rig of 68: 1/{:.1} of a pose, prepared 1/{:.1}",
+                    1.0 / s.one_of_68[0],
+                    1.0 / s.one_of_68[1]
+                );
             }
         }
         if !missing.is_empty() {
@@ -456,8 +463,9 @@ fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; SPEEDS] {
         let f = (at as usize).min(raw.frames.len() - 2);
         yardstick(&raw.frames[f], &raw.frames[f + 1], (at - f as f64) as f32, black_box(out));
     };
-    let mut best = [f64::INFINITY; 5];
+    let mut best = [f64::INFINITY; 6];
     let mut cursor = clip.cursor();
+    let prepared: Vec<PreparedNode<'_>> = (0..n).map(|node| clip.prepare(node)).collect();
     for _ in 0..24 {
         let times: Vec<f64> = (0..150).map(|_| random() * end).collect();
         let from = random() * end;
@@ -474,9 +482,12 @@ fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; SPEEDS] {
         });
         race(3, &mut |i| plain(times[i], &mut out));
         race(4, &mut |i| plain(forward[i], &mut out));
+        race(5, &mut |i| {
+            black_box(prepared[i % n].at(times[i]));
+        });
     }
     let crowd = crowd(n, end, &mut random, [&mut |t, out| clip.pose(t, out), &mut |t, out| plain(t, out)]);
-    [best[0] / best[3], best[1] / best[4], crowd, best[2] / best[0], best[0]]
+    [best[0] / best[3], best[1] / best[4], crowd, best[2] / best[0], best[0], best[5] / best[0]]
 }
 
 /// Writes the pose at a time.

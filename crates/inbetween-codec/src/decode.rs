@@ -331,6 +331,25 @@ impl Table {
         )
     }
 
+    /// Where a block begins in the group's payload, in segment `segment`.
+    pub fn block_at(&self, payload: &[u8], segment: usize, block: usize) -> usize {
+        let bytes = self.segment(payload, segment);
+        (payload.len() - bytes.len()).saturating_add(block_start(bytes, block, self.blocks.len(), self.wide))
+    }
+
+    /// First frame, length, scale and place of the first basis of a segment.
+    pub fn segment_spot(&self, s: usize) -> (u32, u32, f32, u32) {
+        let (start, end) = (self.starts[s], self.starts[s + 1]);
+        let short = (self.stored() / self.scales.len()) as u32;
+        let first = if end - start == short { 0 } else { short };
+        (start, end - start, exp8(i32::from(self.scales[s])), first)
+    }
+
+    #[inline(always)]
+    pub fn basis(&self, index: u32) -> [f32; 3] {
+        self.bases[index as usize]
+    }
+
     #[inline(always)]
     pub fn block_bytes<'a>(&self, segment: &'a [u8], block: usize) -> &'a [u8] {
         let at = block_start(segment, block, self.blocks.len(), self.wide);

@@ -11,7 +11,7 @@
 
 use fearless_simd::{Simd, f32x4, f32x8, i32x8, prelude::*, u8x16, u8x32, u32x8, u64x4};
 
-use crate::quantize::{Form, QUARTERS, base};
+use crate::quantize::{Form, QUARTERS, base, round};
 
 /// A byte of 1 in every lane's place.
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -246,6 +246,63 @@ pub(crate) fn single_lane(bytes: &[u8], rows: &[Row; 3], r: usize, lane: usize, 
     let forms = forms_of(bytes, index, rows[r].used);
     let laid = Laid::new(&rows[r], forms, at, spot.frames);
     one_lane(bytes, &laid, &rows[r], lane, forms, spot)
+}
+
+/// A lane in one segment with all that no frame changes worked out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundLane {
+    /// The polynomial's coefficients.
+    f: [f32; 4],
+    step: f32,
+    /// Bits from one frame's remainder to the next one's, and bits of a remainder.
+    stride: u16,
+    width: u16,
+    /// First bit of the remainder, in the group's payload, that frame 0 of the clip would have.
+    origin: i64,
+}
+
+impl FoundLane {
+    /// Lane `lane` of row `r` in the block whose bytes begin at byte `block` of `payload`, in a segment of `frames`
+    /// frames that begins with frame `start`.
+    pub(crate) fn new(
+        (payload, block): (&[u8], usize),
+        rows: &[Row; 3],
+        (r, lane): (usize, usize),
+        (start, frames): (u32, u32),
+        scale: f32,
+    ) -> Self {
+        let bytes = payload.get(block..).unwrap_or(&[]);
+        let mut at = (rows[0].used + rows[1].used + rows[2].used) as u32 * 8;
+        let mut index = 0;
+        for row in &rows[..r] {
+            at = Laid::new(row, forms_of(bytes, index, row.used), at, frames).end;
+            index += row.used;
+        }
+        let forms = forms_of(bytes, index, rows[r].used);
+        let laid = Laid::new(&rows[r], forms, at, frames);
+        let form = Form((forms >> (8 * lane)) as u8);
+        let width = |k: usize| (laid.widths[k] >> (8 * lane)) as u32 & 31;
+        let coefficient = |k: usize| signed(load(bytes, laid.bit(k, lane)) as u32, width(k));
+        Self {
+            f: std::array::from_fn(|k| (coefficient(k) << form.unit()) as f32),
+            step: rows[r].step[lane] * scale * QUARTERS[form.quarter()],
+            stride: laid.frame as u16,
+            width: width(4) as u16,
+            origin: 8 * block as i64 + i64::from(laid.bit(4, lane))
+                - i64::from(laid.frame) * i64::from(start),
+        }
+    }
+
+    /// Its value at frame `frame` of the clip, whose basis is `b`.
+    #[inline(always)]
+    pub(crate) fn at(&self, payload: &[u8], frame: u32, b: [f32; 3], bias: f32) -> f32 {
+        let at = (self.origin + i64::from(self.stride) * i64::from(frame)) as u64;
+        let word = payload.get((at >> 3) as usize..).and_then(|b| b.first_chunk::<8>());
+        let word = u64::from_le_bytes(word.copied().unwrap_or_default()) >> (at & 7);
+        let rest = signed(word as u32, u32::from(self.width)) as f32;
+        let base = self.f[0] + round((self.f[1] * b[0] + self.f[2] * b[1]) + self.f[3] * b[2]);
+        (base + rest) * self.step + bias
+    }
 }
 
 /// All lanes of a block, eight at a time.

@@ -36,6 +36,7 @@ mod head;
 mod kernel;
 mod numbers;
 mod player;
+mod prepared;
 mod quantize;
 mod range_coder;
 
@@ -49,3 +50,4 @@ pub use decode::{JointTransform, NodeMask};
 pub use fearless_simd::Level;
 pub use format::DecodeError;
 pub use player::Decoder;
+pub use prepared::PreparedNode;
