@@ -70,6 +70,8 @@ struct Sum {
     samples: usize,
     clips: usize,
     seconds: f64,
+    /// Seconds to unpack the form for storage.
+    unpacking: f64,
     raw: f64,
     /// Seconds a raw byte of the slowest clip.
     slowest: f64,
@@ -143,6 +145,7 @@ fn main() {
                 t.samples += one.samples;
                 t.clips += 1;
                 t.seconds += one.seconds;
+                t.unpacking += one.unpacking;
                 t.raw += one.raw;
                 if w.joints == 68 {
                     t.one_of_68 = [one.speed[3], one.speed[5]];
@@ -154,12 +157,12 @@ fn main() {
             }
         }
         println!(
-            "\ntrue {name}       clips  samples over      runtime bytes   / ACL    at rest bytes   / ACL   encode MB/s (slowest clip)   pose/yardstick random, forward, crowd; one node of a pose"
+            "\ntrue {name}       clips  samples over      runtime bytes   / ACL    at rest bytes   / ACL   encode MB/s (slowest clip)   unpack MB/s   pose/yardstick random, forward, crowd; one node of a pose"
         );
         for (s, kind) in sums.iter().zip(["BVH", "GLB", "FBX", "all"]) {
             let mean = |i: usize| (s.speed[i] / s.clips.max(1) as f64).exp();
             println!(
-                "{kind:14} {:8} {:5} of {:9} {:15} {:7.3} {:16} {:7.3} {:13.1} ({:4.1})   {:.2} {:.2} {:.2}   1/{:.1}",
+                "{kind:14} {:8} {:5} of {:9} {:15} {:7.3} {:16} {:7.3} {:13.1} ({:4.1})   {:13.1}   {:.2} {:.2} {:.2}   1/{:.1}",
                 s.clips,
                 s.over,
                 s.samples,
@@ -169,6 +172,7 @@ fn main() {
                 s.rest / s.acl,
                 s.raw / s.seconds / 1e6,
                 1e-6 / s.slowest,
+                s.raw / s.unpacking / 1e6,
                 mean(0),
                 mean(1),
                 mean(2),
@@ -369,7 +373,13 @@ fn measure(raw: &Raw, w: &Wanted, bound: f64, setting: usize, encode_alone: bool
     }
     let runtime = assemble(&skeleton, vec![chunk.clone()], false);
     let rest = assemble(&skeleton, vec![chunk], true);
-    assert_eq!(unpack(&rest.bytes).as_ref(), Ok(&runtime.bytes), "{}: both forms hold the same", w.clip);
+    let mut unpacking = f64::INFINITY;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let unpacked = unpack(&rest.bytes);
+        unpacking = unpacking.min(begun.elapsed().as_secs_f64());
+        assert_eq!(unpacked.as_ref(), Ok(&runtime.bytes), "{}: both forms hold the same", w.clip);
+    }
     let library = Library::open(&runtime.bytes).expect("it was just written");
     let (over, samples) = count_over(raw, w, bound, &library);
     let speed = speeds(raw, w, &library);
@@ -382,6 +392,7 @@ fn measure(raw: &Raw, w: &Wanted, bound: f64, setting: usize, encode_alone: bool
         samples,
         clips: 1,
         seconds,
+        unpacking,
         raw: raw_bytes,
         speed,
         ..Sum::default()
@@ -466,6 +477,8 @@ fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; SPEEDS] {
     let mut best = [f64::INFINITY; 6];
     let mut cursor = clip.cursor();
     let prepared: Vec<PreparedNode<'_>> = (0..n).map(|node| clip.prepare(node)).collect();
+    // Which node each call asks for: a remainder would take as long as a third of a prepared node.
+    let nodes: Vec<usize> = (0..150).map(|i| i % n).collect();
     for _ in 0..24 {
         let times: Vec<f64> = (0..150).map(|_| random() * end).collect();
         let from = random() * end;
@@ -478,12 +491,12 @@ fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; SPEEDS] {
         race(0, &mut |i| clip.pose(times[i], black_box(&mut out)));
         race(1, &mut |i| cursor.pose(forward[i], black_box(&mut out)));
         race(2, &mut |i| {
-            black_box(clip.node(times[i], i % n));
+            black_box(clip.node(times[i], nodes[i]));
         });
         race(3, &mut |i| plain(times[i], &mut out));
         race(4, &mut |i| plain(forward[i], &mut out));
         race(5, &mut |i| {
-            black_box(prepared[i % n].at(times[i]));
+            black_box(prepared[nodes[i]].at(times[i]));
         });
     }
     let crowd = crowd(n, end, &mut random, [&mut |t, out| clip.pose(t, out), &mut |t, out| plain(t, out)]);

@@ -134,21 +134,25 @@ impl Times {
         if time >= ends[1] {
             return still(last);
         }
-        let first = match self {
+        let (first, a, b) = match self {
             Times::Uniform { start, num, den, .. } => {
                 let guess = ((time - start) * f64::from(*num) / f64::from(*den)) as usize;
-                let mut f = guess.min(last - 1);
+                let f = guess.min(last - 1);
+                let (a, b) = (self.at(f), self.at(f + 1));
                 // The division may land a frame off where the time is a frame's own.
-                if self.at(f) > time && f > 0 {
-                    f -= 1;
-                } else if f + 1 < last && self.at(f + 1) <= time {
-                    f += 1;
+                if a > time && f > 0 {
+                    (f - 1, self.at(f - 1), a)
+                } else if f + 1 < last && b <= time {
+                    (f + 1, b, self.at(f + 2))
+                } else {
+                    (f, a, b)
                 }
-                f
             }
-            Times::Listed(t) => t.partition_point(|&k| k <= time) - 1,
+            Times::Listed(t) => {
+                let f = t.partition_point(|&k| k <= time) - 1;
+                (f, t[f], t[f + 1])
+            }
         };
-        let (a, b) = (self.at(first), self.at(first + 1));
         let blend = ((time - a) / (b - a)) as f32;
         if blend <= 0.0 {
             still(first)
