@@ -2,12 +2,12 @@
 //!
 //! A pose finds the fields of eight lanes at once, and most of what one node alone costs would be finding three
 //! of them among their neighbours. What is asked for again and again, such as the hand that holds a weapon, is
-//! prepared: 32 bytes a component and segment and 4 bytes a frame are kept, and each value is then one read
+//! prepared: 32 bytes a component and segment and 12 bytes a frame are kept, and each value is then one read
 //! and a few multiplications. The bits are those of the pose.
 
 use crate::clip::{CompressedClip, write_keys};
 use crate::content::Target;
-use crate::decode::{Gives, JointTransform, Table};
+use crate::decode::{Between, Gives, JointTransform, Table};
 use crate::kernel::{self, FoundLane};
 
 /// A node of a clip that is sampled often; from [`CompressedClip::prepare`].
@@ -43,6 +43,9 @@ struct Ready<'c> {
     /// What the further lanes are.
     values: Vec<Target>,
     biases: Vec<f32>,
+    /// Time of each frame, and frames a second between the first and the last, to guess by.
+    times: Vec<f64>,
+    rate: f64,
     /// Of each stored frame its segment.
     segments: Vec<u32>,
     /// Of each segment what is to be added to a frame for the place of its basis.
@@ -119,7 +122,27 @@ impl<'c> Ready<'c> {
             }));
         }
         let biases = wanted.iter().map(|&(b, row, lane)| table.blocks[b].rows[row].bias[lane]).collect();
-        Self { table, payload, middle, values: targets, biases, segments, bases, lanes }
+        let times: Vec<f64> = (0..table.frames).map(|f| table.times.at(f)).collect();
+        let rate = (times.len() - 1) as f64 / (times[times.len() - 1] - times[0]).max(f64::MIN_POSITIVE);
+        Self { table, payload, middle, values: targets, biases, times, rate, segments, bases, lanes }
+    }
+
+    /// The frames around `time`: those of [`Table::between`], whose divisions are done beforehand.
+    #[inline(always)]
+    fn between(&self, time: f64) -> Between {
+        let last = self.times.len() - 1;
+        let f = ((time - self.times[0]) * self.rate) as usize;
+        if f < last {
+            let (a, b) = (self.times[f], self.times[f + 1]);
+            if a < time && time < b {
+                let blend = ((time - a) / (b - a)) as f32;
+                if blend > 0.0 && blend < 1.0 {
+                    return Between { first: f, second: f + 1, blend };
+                }
+            }
+        }
+        // On a frame, at an end, or where frames are not evenly spaced.
+        self.table.between(time)
     }
 
     #[inline(always)]
@@ -139,7 +162,7 @@ impl<'c> Ready<'c> {
     }
 
     fn write(&self, time: f64, out: &mut JointTransform) {
-        let between = self.table.between(time);
+        let between = self.between(time);
         let first = self.frame(self.table.stored_frame(between.first));
         let second =
             if between.blend == 0.0 { first } else { self.frame(self.table.stored_frame(between.second)) };
