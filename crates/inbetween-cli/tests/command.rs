@@ -230,7 +230,20 @@ fn a_figure_too_large_for_the_usual_bound_gets_the_next_one_unless_asked_otherwi
     assert!(bound.unwrap() > 1e-4 && off <= bound, "{document}");
     std::fs::remove_file(&target).unwrap();
     refused(3, &[&large[..], &["--max-error", "0.1mm"]].concat());
+    // A node's own bound is never given up.
+    let own = ["compress", &source, "-o", &target, "--node-error", "j7=0.000000001mm"];
+    assert!(refused(3, &own).contains("j7"));
     assert!(!Path::new(&target).exists());
+}
+
+#[test]
+fn a_property_that_is_not_there_is_refused() {
+    let source = case("R03-chain-of-eight/input.glb");
+    for world in [&["--world"][..], &[]] {
+        let call = ["sample", &source, "--clip", "0", "--at", "0", "--property", "weights"];
+        let text = refused(2, &[&call[..], world].concat());
+        assert!(text.contains("weights"), "{text}");
+    }
 }
 
 #[test]

@@ -127,8 +127,8 @@ pub const LADDER_HZ: [u32; 5] = [96, 60, 48, 30, 24];
 /// Samples of a track, keys and frames together, above which the ladder goes down a step, unless set otherwise.
 pub const DEFAULT_SAMPLE_LIMIT: usize = 1 << 20;
 
-/// Numbers that one call samples at most: an hour of 150 nodes in full at 60 frames a second fits, and 1 GB
-/// holds them.
+/// Numbers that one call samples at most: an hour of 150 rotations at 60 frames a second fits, and 1.1 GB hold
+/// them.
 pub const MOST_NUMBERS: usize = 1 << 27;
 
 /// The rate that the ladder gave.

@@ -148,7 +148,9 @@ impl Compress {
                 _ => None,
             });
             let error = missed.fold(0.0, f64::max);
-            if self.max_error.is_some() || error == 0.0 || error > FAR_OFF * DEFAULT_ERROR_M {
+            // Where a node's own bound is missed, or none, another one for all changes nothing.
+            let another = error > options.max_error && error <= FAR_OFF * DEFAULT_ERROR_M;
+            if self.max_error.is_some() || !another {
                 return done.into_iter().collect::<Result<_, _>>().map_err(|e| {
                     let text = format!("{}: {e}", file.display());
                     match e {

@@ -127,6 +127,15 @@ impl Sample {
         let nodes: Vec<usize> =
             (0..import.skeleton.len()).filter(|&n| choice.as_ref().is_none_or(|c| c.is_node(n))).collect();
         let parts: Vec<usize> = (0..3).filter(|&k| wanted(PLACE[k].0, None)).collect();
+        if let Some(property) = &self.property
+            && (if self.world { nodes.is_empty() || parts.is_empty() } else { chosen.is_empty() })
+        {
+            return Err(Failure::wrong(format!(
+                "{}: clip {:?} has no {property:?} track there; `inbetween info` lists the tracks",
+                self.file.display(),
+                clip.name
+            )));
+        }
         let numbers = if self.world {
             nodes.len() * parts.iter().map(|&k| PLACE[k].1).sum::<usize>()
         } else {
@@ -143,15 +152,6 @@ impl Sample {
         } else {
             tracks(&import.skeleton, clip, &times, &chosen)
         };
-        if let Some(property) = &self.property
-            && sampled.is_empty()
-        {
-            return Err(Failure::wrong(format!(
-                "{}: clip {:?} has no {property:?} track there; `inbetween info` lists the tracks",
-                self.file.display(),
-                clip.name
-            )));
-        }
         if self.csv {
             return print(&table(&times, &sampled));
         }
