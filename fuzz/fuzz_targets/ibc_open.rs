@@ -21,6 +21,10 @@ fuzz_target!(|data: &[u8]| {
         for time in [clip.start(), (clip.start() + clip.end()) / 2.0, clip.end(), f64::NAN] {
             clip.pose(time, &mut pose);
             assert!(pose.iter().all(|t| t.rotation.iter().all(|v| !v.is_nan())));
+            for n in (0..pose.len()).take(4) {
+                let bits = |t: JointTransform| t.rotation.map(f32::to_bits);
+                assert_eq!(bits(clip.prepare(n).at(time)), bits(pose[n]));
+            }
         }
         for (i, t) in clip.tracks().enumerate() {
             clip.value(i, clip.start(), &mut vec![0.0; t.kind.width()]);

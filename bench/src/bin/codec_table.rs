@@ -477,7 +477,7 @@ fn speeds(raw: &Raw, w: &Wanted, library: &Library) -> [f64; SPEEDS] {
     let mut best = [f64::INFINITY; 6];
     let mut cursor = clip.cursor();
     let prepared: Vec<PreparedNode<'_>> = (0..n).map(|node| clip.prepare(node)).collect();
-    // Which node each call asks for: a remainder would take as long as a third of a prepared node.
+    // Which node each call asks for, so that no division by n is measured.
     let nodes: Vec<usize> = (0..150).map(|i| i % n).collect();
     for _ in 0..24 {
         let times: Vec<f64> = (0..150).map(|_| random() * end).collect();

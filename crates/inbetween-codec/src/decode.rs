@@ -99,6 +99,18 @@ pub(crate) struct Table {
     ends: [f64; 2],
 }
 
+/// What all frames of a segment have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentSpot {
+    /// Its first stored frame, and how many it has.
+    pub start: u32,
+    pub frames: u32,
+    /// Its scale of all steps.
+    pub scale: f32,
+    /// Where the basis of its first frame is.
+    pub first: u32,
+}
+
 /// Two frames and how far between them a time lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Between {
@@ -296,18 +308,10 @@ impl Table {
 
     #[inline(always)]
     fn spot(&self, s: usize, frame: usize, pair: bool) -> Spot {
-        let (start, end) = (self.starts[s] as usize, self.starts[s + 1] as usize);
-        let (i, frames) = (frame - start, end - start);
-        // The shorter ones' basis comes first.
-        let short = self.stored() / self.scales.len();
-        let bases = &self.bases[if frames == short { 0 } else { short }..];
-        Spot {
-            frames: frames as u32,
-            frame: i as u32,
-            basis: [bases[i], bases[i + usize::from(pair)]],
-            pair,
-            scale: exp8(i32::from(self.scales[s])),
-        }
+        let SegmentSpot { start, frames, scale, first } = self.segment_spot(s);
+        let i = frame as u32 - start;
+        let basis = [self.basis(first + i), self.basis(first + i + u32::from(pair))];
+        Spot { frames, frame: i, basis, pair, scale }
     }
 
     /// Where to look for one stored frame.
@@ -341,12 +345,13 @@ impl Table {
         (payload.len() - bytes.len()).saturating_add(block_start(bytes, block, self.blocks.len(), self.wide))
     }
 
-    /// First frame, length, scale and place of the first basis of a segment.
-    pub fn segment_spot(&self, s: usize) -> (u32, u32, f32, u32) {
+    #[inline(always)]
+    pub fn segment_spot(&self, s: usize) -> SegmentSpot {
         let (start, end) = (self.starts[s], self.starts[s + 1]);
+        // The shorter ones' basis comes first.
         let short = (self.stored() / self.scales.len()) as u32;
         let first = if end - start == short { 0 } else { short };
-        (start, end - start, exp8(i32::from(self.scales[s])), first)
+        SegmentSpot { start, frames: end - start, scale: exp8(i32::from(self.scales[s])), first }
     }
 
     #[inline(always)]

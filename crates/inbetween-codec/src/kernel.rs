@@ -11,6 +11,7 @@
 
 use fearless_simd::{Simd, f32x4, f32x8, i32x8, prelude::*, u8x16, u8x32, u32x8, u64x4};
 
+use crate::decode::SegmentSpot;
 use crate::quantize::{Form, QUARTERS, base, round};
 
 /// A byte of 1 in every lane's place.
@@ -115,21 +116,21 @@ impl Laid {
 
     /// First bit of a field of a lane.
     #[inline(always)]
-    fn bit(&self, field: usize, lane: usize) -> u32 {
-        self.at[field] + (self.before[field] >> (8 * lane) & 255) as u32
+    fn bit(&self, field: usize, lane: usize) -> u64 {
+        u64::from(self.at[field]) + (self.before[field] >> (8 * lane) & 255)
     }
 }
 
 /// Forms of a row that begin at byte `index`, zero for lanes it has not.
 #[inline(always)]
 fn forms_of(bytes: &[u8], index: usize, used: usize) -> u64 {
-    let word = load(bytes, index as u32 * 8);
+    let word = load(bytes, index as u64 * 8);
     if used < 8 { word & ((1u64 << (used * 8)) - 1) } else { word }
 }
 
 /// 57 bits from bit `at` on; past the end zeros.
 #[inline(always)]
-fn load(bytes: &[u8], at: u32) -> u64 {
+fn load(bytes: &[u8], at: u64) -> u64 {
     let word = bytes.get((at >> 3) as usize..).and_then(|b| b.first_chunk::<8>());
     u64::from_le_bytes(word.copied().unwrap_or_default()) >> (at & 7)
 }
@@ -148,12 +149,19 @@ fn plain_lane(bytes: &[u8], laid: &Laid, row: &Row, l: usize, form: Form, spot: 
         c[k] = signed(load(bytes, laid.bit(k, l)) as u32, u32::from(row.bits[k][l]));
     }
     let width = form.width();
-    let near = laid.bit(4, l) + laid.frame * spot.frame;
+    let near = laid.bit(4, l) + u64::from(laid.frame * spot.frame);
     let step = row.step[l] * spot.scale * QUARTERS[form.quarter()];
     let value =
         |bits: u32, b: [f32; 3]| (base(c, form.unit(), b) + signed(bits, width) as f32) * step + row.bias[l];
     let first = value(load(bytes, near) as u32, spot.basis[0]);
-    [first, if spot.pair { value(load(bytes, near + laid.frame) as u32, spot.basis[1]) } else { first }]
+    [
+        first,
+        if spot.pair {
+            value(load(bytes, near + u64::from(laid.frame)) as u32, spot.basis[1])
+        } else {
+            first
+        },
+    ]
 }
 
 /// One lane of a row without a branch: fields that are not there are no bits wide.
@@ -161,10 +169,10 @@ fn plain_lane(bytes: &[u8], laid: &Laid, row: &Row, l: usize, form: Form, spot: 
 fn one_lane(bytes: &[u8], laid: &Laid, row: &Row, l: usize, forms: u64, spot: &Spot) -> [f32; 2] {
     let form = Form((forms >> (8 * l)) as u8);
     let width = |k: usize| (laid.widths[k] >> (8 * l)) as u32 & 31;
-    let near = laid.bit(4, l) + laid.frame * spot.frame;
+    let near = laid.bit(4, l) + u64::from(laid.frame * spot.frame);
     // The second frame where there is one; where there is none, the first again.
-    let far = near + if spot.pair { laid.frame } else { 0 };
-    let field = |k: usize, at: u32| signed(load(bytes, at) as u32, width(k));
+    let far = near + if spot.pair { u64::from(laid.frame) } else { 0 };
+    let field = |k: usize, at: u64| signed(load(bytes, at) as u32, width(k));
     // Written out: `map` would be a call.
     let c = [
         field(0, laid.bit(0, l)),
@@ -237,15 +245,20 @@ pub(crate) fn three_lanes(bytes: &[u8], rows: &[Row; 3], lane: usize, spot: &Spo
 
 /// A lane of one row at the two frames.
 pub(crate) fn single_lane(bytes: &[u8], rows: &[Row; 3], r: usize, lane: usize, spot: &Spot) -> [f32; 2] {
+    let (forms, laid) = row_of(bytes, rows, r, spot.frames);
+    one_lane(bytes, &laid, &rows[r], lane, forms, spot)
+}
+
+/// Forms and places of row `r` of a block, behind those before it.
+fn row_of(bytes: &[u8], rows: &[Row; 3], r: usize, frames: u32) -> (u64, Laid) {
     let mut at = (rows[0].used + rows[1].used + rows[2].used) as u32 * 8;
     let mut index = 0;
     for row in &rows[..r] {
-        at = Laid::new(row, forms_of(bytes, index, row.used), at, spot.frames).end;
+        at = Laid::new(row, forms_of(bytes, index, row.used), at, frames).end;
         index += row.used;
     }
     let forms = forms_of(bytes, index, rows[r].used);
-    let laid = Laid::new(&rows[r], forms, at, spot.frames);
-    one_lane(bytes, &laid, &rows[r], lane, forms, spot)
+    (forms, Laid::new(&rows[r], forms, at, frames))
 }
 
 /// A lane in one segment with all that no frame changes worked out.
@@ -262,34 +275,25 @@ pub(crate) struct FoundLane {
 }
 
 impl FoundLane {
-    /// Lane `lane` of row `r` in the block whose bytes begin at byte `block` of `payload`, in a segment of `frames`
-    /// frames that begins with frame `start`.
+    /// Lane `lane` of row `r` in the block whose bytes begin at byte `block` of `payload`.
     pub(crate) fn new(
         (payload, block): (&[u8], usize),
         rows: &[Row; 3],
         (r, lane): (usize, usize),
-        (start, frames): (u32, u32),
-        scale: f32,
+        spot: &SegmentSpot,
     ) -> Self {
         let bytes = payload.get(block..).unwrap_or(&[]);
-        let mut at = (rows[0].used + rows[1].used + rows[2].used) as u32 * 8;
-        let mut index = 0;
-        for row in &rows[..r] {
-            at = Laid::new(row, forms_of(bytes, index, row.used), at, frames).end;
-            index += row.used;
-        }
-        let forms = forms_of(bytes, index, rows[r].used);
-        let laid = Laid::new(&rows[r], forms, at, frames);
+        let (forms, laid) = row_of(bytes, rows, r, spot.frames);
         let form = Form((forms >> (8 * lane)) as u8);
         let width = |k: usize| (laid.widths[k] >> (8 * lane)) as u32 & 31;
         let coefficient = |k: usize| signed(load(bytes, laid.bit(k, lane)) as u32, width(k));
         Self {
             f: std::array::from_fn(|k| (coefficient(k) << form.unit()) as f32),
-            step: rows[r].step[lane] * scale * QUARTERS[form.quarter()],
+            step: rows[r].step[lane] * spot.scale * QUARTERS[form.quarter()],
             stride: laid.frame as u16,
             width: width(4) as u16,
-            origin: 8 * block as i64 + i64::from(laid.bit(4, lane))
-                - i64::from(laid.frame) * i64::from(start),
+            origin: (8 * block as u64 + laid.bit(4, lane)) as i64
+                - i64::from(laid.frame) * i64::from(spot.start),
         }
     }
 
@@ -297,9 +301,7 @@ impl FoundLane {
     #[inline(always)]
     pub(crate) fn at(&self, payload: &[u8], frame: u32, b: [f32; 3], bias: f32) -> f32 {
         let at = (self.origin + i64::from(self.stride) * i64::from(frame)) as u64;
-        let word = payload.get((at >> 3) as usize..).and_then(|b| b.first_chunk::<8>());
-        let word = u64::from_le_bytes(word.copied().unwrap_or_default()) >> (at & 7);
-        let rest = signed(word as u32, u32::from(self.width)) as f32;
+        let rest = signed(load(payload, at) as u32, u32::from(self.width)) as f32;
         let base = self.f[0] + round((self.f[1] * b[0] + self.f[2] * b[1]) + self.f[3] * b[2]);
         (base + rest) * self.step + bias
     }

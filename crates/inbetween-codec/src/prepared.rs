@@ -112,13 +112,13 @@ impl<'c> Ready<'c> {
         }
         let (mut lanes, mut segments, mut bases) = (Vec::new(), Vec::new(), Vec::new());
         for s in 0..table.scales.len() {
-            let (start, frames, scale, first) = table.segment_spot(s);
-            segments.extend((0..frames).map(|_| s as u32));
-            bases.push(first as i32 - start as i32);
+            let spot = table.segment_spot(s);
+            segments.extend((0..spot.frames).map(|_| s as u32));
+            bases.push(spot.first as i32 - spot.start as i32);
             lanes.extend(wanted.iter().map(|&(block, row, lane)| {
                 let at = table.block_at(payload, s, block);
                 let rows = &table.blocks[block].rows;
-                FoundLane::new((payload, at), rows, (row, lane), (start, frames), scale)
+                FoundLane::new((payload, at), rows, (row, lane), &spot)
             }));
         }
         let biases = wanted.iter().map(|&(b, row, lane)| table.blocks[b].rows[row].bias[lane]).collect();

@@ -66,14 +66,31 @@ fn try_all(bytes: &[u8]) {
                     "{t:?} at {time}"
                 );
             }
-            for n in 0..clip.node_count() {
-                let _ = clip.node(time, n);
+            for (n, of_pose) in pose.iter().enumerate() {
+                assert_eq!(bits(&clip.node(time, n)), bits(of_pose), "node {n} at {time}");
             }
             for (i, t) in clip.tracks().enumerate() {
                 clip.value(i, time, &mut vec![0.0; t.kind.width()]);
             }
         }
+        // A prepared node finds its fields by other sums: it must read what the pose reads, damaged or not.
+        for n in 0..clip.node_count() {
+            let prepared = clip.prepare(n);
+            let (start, length) = (clip.start(), clip.end() - clip.start());
+            let within = (0..=23).map(|k| start + length * (f64::from(k) / 23.0));
+            for time in within.chain([f64::NAN, f64::INFINITY, -1e300]) {
+                assert_eq!(
+                    bits(&prepared.at(time)),
+                    bits(&clip.node(time, n)),
+                    "prepared node {n} at {time}"
+                );
+            }
+        }
     }
+}
+
+fn bits(t: &JointTransform) -> Vec<u32> {
+    t.rotation.iter().chain(&t.translation).chain(&t.scale).map(|v| v.to_bits()).collect()
 }
 
 #[test]
