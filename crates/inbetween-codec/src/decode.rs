@@ -166,12 +166,13 @@ impl Times {
             }
         };
         let blend = ((time - a) / (b - a)) as f32;
-        if blend <= 0.0 {
-            still(first)
-        } else if blend >= 1.0 {
+        if blend >= 1.0 {
             still(first + 1)
-        } else {
+        } else if blend > 0.0 {
             Between { first, second: first + 1, blend }
+        } else {
+            // Also where two frames have one time, far from 0.
+            still(first)
         }
     }
 }
@@ -653,4 +654,21 @@ impl PoseOut for &mut [JointTransform] {
     }
     #[inline(always)]
     fn track(&mut self, _: usize, _: usize, _: f32) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_one_time_far_from_zero_give_a_blend_that_is_a_number() {
+        let times = Times::Uniform { start: 1e15, num: 30, den: 1, end: 1e15 + 4.0 };
+        let mut alike = 0;
+        for k in 0..=32 {
+            let at = times.between(1e15 + f64::from(k) * 0.125, 121);
+            assert!((0.0..1.0).contains(&at.blend), "{at:?} at {k}");
+            alike += usize::from(times.at(at.first) == times.at(at.first + usize::from(at.first < 120)));
+        }
+        assert!(alike > 1, "some frames have one time");
+    }
 }
